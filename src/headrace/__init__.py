@@ -1,0 +1,3 @@
+"""Headrace: a distributed event streaming platform that speaks Apache Kafka's wire protocol."""
+
+__version__ = "0.1.0"
