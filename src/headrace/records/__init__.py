@@ -1,0 +1,1 @@
+"""Record batches as bytes: peek, check, patch, walk, build, compress; no object per record on the hot path."""

@@ -1,0 +1,124 @@
+"""Record batches made by us: for coordinators, tools, tests, and batches the broker has to write anew."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.records.batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME,
+    MAGIC,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    TRANSACTIONAL,
+    BatchHeader,
+    seal,
+)
+from headrace.records.compression import CODECS, Bytes, compress
+from headrace.records.walk import RecordSpan
+
+NO_EPOCH = -1
+
+
+class NewRecord(NamedTuple):
+    """A record still to be written."""
+
+    timestamp: int
+    key: Bytes | None = None
+    value: Bytes | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+def build_batch(
+    records: Sequence[NewRecord],
+    *,
+    base_offset: int = 0,
+    codec: str = "none",
+    level: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    leader_epoch: int = NO_EPOCH,
+    transactional: bool = False,
+    control: bool = False,
+    log_append_time_ms: int | None = None,
+) -> bytearray:
+    """One batch with these records at consecutive offsets; with `log_append_time_ms` that is everyone's timestamp."""
+    assert records, "a new batch has at least one record"
+    base_timestamp = records[0].timestamp
+    payload = bytearray()
+    for offset_delta, record in enumerate(records):
+        payload += encode_record(record, timestamp_delta=record.timestamp - base_timestamp, offset_delta=offset_delta)
+    flags = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=0,
+        leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=CODECS[codec] | flags | (0 if log_append_time_ms is None else LOG_APPEND_TIME),
+        last_offset_delta=len(records) - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max(r.timestamp for r in records) if log_append_time_ms is None else log_append_time_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    return assemble(header, payload, level)
+
+
+def assemble(header: BatchHeader, payload: Bytes, level: int | None = None) -> bytearray:
+    """The batch of this header and these still uncompressed records; its length and CRC are worked out here."""
+    body = compress(header.attributes & CODEC_MASK, payload, level)
+    batch = bytearray(HEADER_BYTES + len(body))
+    HEADER.pack_into(batch, 0, *header._replace(batch_length=len(batch) - LENGTH_OVERHEAD))
+    batch[HEADER_BYTES:] = body
+    seal(batch)
+    return batch
+
+
+def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int) -> bytearray:
+    """One record as it lies in a batch, its length in front."""
+    body = bytearray(1)
+    write_varint(body, timestamp_delta)
+    write_varint(body, offset_delta)
+    _write_bytes(body, record.key)
+    _write_bytes(body, record.value)
+    write_varint(body, len(record.headers))
+    for name, value in record.headers:
+        _write_bytes(body, name.encode())
+        _write_bytes(body, value)
+    encoded = bytearray()
+    _write_bytes(encoded, body)
+    return encoded
+
+
+def move_timestamp(payload: Bytes, span: RecordSpan, *, timestamp_delta: int) -> bytearray:
+    """The record at `span` with another timestamp delta, for a batch that gets another base timestamp."""
+    body = bytearray(1)
+    write_varint(body, timestamp_delta)
+    body += payload[span.timestamp_end : span.end]
+    encoded = bytearray()
+    _write_bytes(encoded, body)
+    return encoded
+
+
+def write_varint(out: bytearray, value: int) -> None:
+    """Append `value` as a zigzag varint; up to 64 bits."""
+    rest = value << 1 if value >= 0 else ~(value << 1)
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+
+
+def _write_bytes(out: bytearray, data: Bytes | None) -> None:
+    if data is None:
+        write_varint(out, -1)
+    else:
+        write_varint(out, len(data))
+        out += data

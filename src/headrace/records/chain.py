@@ -1,0 +1,79 @@
+"""Do the lengths of a batch's records fill it exactly? Asked at every produce, so it may cost next to nothing.
+
+Each record starts with its length, so the records form a chain that must have the declared number of links and end
+where the batch ends. Looking at one link costs Python about 0.16 µs. But producers mostly send runs of records of one
+size; in a run the length bytes stand in columns, one stride apart, and a strided slice compares a whole column in C.
+So the walk looks at one record, asks how far records like it go on, and only where sizes keep changing goes on one by
+one.
+"""
+
+from headrace.records.batch import RECORD_BYTES_MIN, CorruptBatch
+from headrace.records.walk import read_varint
+
+_BURST = 32
+"""Records taken one by one before a run is looked for again, where the last look found none."""
+_RUN_WORTH_IT = 16
+_WINDOW = 64
+"""Records compared at first, so that a look in vain stays cheap however long the batch is."""
+_ONE_BYTE_LENGTH_MIN = (RECORD_BYTES_MIN - 1) * 2
+
+
+def check_chain(payload: bytes, count: int) -> int:
+    """Where the last of `count` records starts, if their lengths fill the payload exactly; else CorruptBatch."""
+    position = last = 0
+    burst = 1
+    try:
+        while count:
+            burst = min(burst, count)
+            last, position = _follow(payload, position, burst)
+            count -= burst
+            run = _run_behind(payload, last, position, count) if count > 1 else 0
+            burst = 1 if run >= _RUN_WORTH_IT else _BURST
+            ahead = (position - last) * run
+            last, position, count = last + ahead, position + ahead, count - run
+    except IndexError:
+        raise CorruptBatch("the records end inside a record's length") from None
+    if position != len(payload):
+        raise CorruptBatch(f"the records' lengths lead to byte {position} of {len(payload)}")
+    return last
+
+
+def _follow(payload: bytes, position: int, count: int) -> tuple[int, int]:
+    """The start of the last of `count` records, and its end, link by link; the shift to the right undoes the zigzag."""
+    last = position
+    for _ in range(count):
+        last = position
+        low = payload[position]
+        if low & 1:
+            raise CorruptBatch("a record's length is negative")
+        if low < 0x80:
+            if low < _ONE_BYTE_LENGTH_MIN:
+                raise CorruptBatch(f"a record of {low >> 1} bytes is too short")
+            position += (low >> 1) + 1
+            continue
+        high = payload[position + 1]
+        if high < 0x80:
+            position += (low - 0x80 + (high << 7) >> 1) + 2
+        else:
+            length, body = read_varint(payload, position)
+            position = body + length
+    return last, position
+
+
+def _run_behind(payload: bytes, start: int, end: int, count: int) -> int:
+    """How many of the `count` records behind the one from `start` to `end` carry the very same length."""
+    stride = end - start
+    run = min(count, _WINDOW)
+    while True:
+        wanted = run
+        column = start
+        while run:
+            same = payload[column : column + 1]
+            below = payload[column + stride : column + stride * (run + 1) : stride]
+            run = len(below) - len(below.lstrip(same))
+            if same < b"\x80":
+                break
+            column += 1
+        if run < wanted or run == count:
+            return run
+        run = count
