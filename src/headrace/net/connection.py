@@ -1,0 +1,355 @@
+"""One client connection: frames cut out of the stream, replies sent in order.
+
+How to think of it: all connections of a loop receive into one shared scratch buffer, because uvloop fills and
+hands it over in one step.
+Whole frames are served straight from the scratch, with no copy and one `recv` for any number of small requests; a
+frame that is not complete yet moves to a buffer of its own, which grows only as bytes really arrive, so that a
+declared size costs nothing by itself.
+A frame handed to the service is borrowed: it is valid until `handle` returns, and whoever needs it longer copies.
+
+What it refuses: frames beyond the limit (or negative: a TLS or HTTP client on a plaintext port reads as a huge
+size), frames that stop arriving, silence, and peers that do not read their replies (reading from them is paused).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCRATCH_BYTES = 256 * 1024
+_GROW_BYTES = 1024 * 1024
+"""A partial frame's buffer starts at no more than this and doubles as its bytes arrive."""
+_WRITE_PIECES_MAX = 256
+"""Replies to pipelined requests are gathered into one write, up to this many pieces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a connection may cost; each is a setting."""
+
+    frame_bytes_max: int = 100 * 1024 * 1024
+    first_bytes_timeout_s: float = 10.0
+    frame_timeout_s: float = 30.0
+    idle_timeout_s: float = 600.0
+    pending_replies_max: int = 1000
+    partial_bytes_max: int = 512 * 1024 * 1024
+    """Over all connections of a listener: bytes held in frames that are not complete yet."""
+
+
+class Service(Protocol):
+    """What answers frames."""
+
+    def handle(self, connection: Connection, frame: memoryview) -> Buffers | PendingReply:
+        """Answer one frame, borrowed until this returns; CloseConnection ends the connection."""
+
+
+class Tally:
+    """Bytes held in incomplete frames, over all connections that share it."""
+
+    __slots__ = ("partial_bytes",)
+
+    def __init__(self) -> None:
+        self.partial_bytes = 0
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The protocol object asyncio drives for one accepted socket."""
+
+    __slots__ = (
+        "_backlog",
+        "_closed",
+        "_filled",
+        "_frame",
+        "_frame_bytes",
+        "_head",
+        "_limits",
+        "_muted",
+        "_on_close",
+        "_on_open",
+        "_out",
+        "_peer_done",
+        "_pending",
+        "_reading_paused",
+        "_scratch",
+        "_service",
+        "_tally",
+        "_transport",
+        "_writing_paused",
+        "close_reason",
+        "frame_since",
+        "heard_at",
+        "listener_name",
+        "loop",
+        "opened_at",
+        "peer",
+        "state",
+    )
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        limits: Limits,
+        listener_name: str,
+        scratch: memoryview,
+        tally: Tally,
+        on_open: Callable[[Connection], None],
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        self._service = service
+        self._limits = limits
+        self._scratch = scratch
+        self._tally = tally
+        self._on_open = on_open
+        self._on_close = on_close
+        self._head = b""
+        self._frame: bytearray | None = None
+        self._frame_bytes = 0
+        self._filled = 0
+        self._backlog: bytes = b""
+        self._pending: deque[PendingReply] = deque()
+        self._out: list[Buffer] = []
+        self._peer_done = False
+        self._muted = False
+        self._writing_paused = False
+        self._reading_paused = False
+        self._closed = False
+        self.listener_name = listener_name
+        self.peer = ("", 0)
+        self.state: object = None
+        """What the service keeps about this client (software name, principal, …)."""
+        self.close_reason = ""
+        self.frame_since = 0.0
+        self.heard_at = 0.0
+        self.opened_at = 0.0
+
+    # --- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A socket was accepted."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.loop = asyncio.get_running_loop()
+        self.opened_at = self.heard_at = self.loop.time()
+        name = transport.get_extra_info("peername")
+        if name:
+            self.peer = (str(name[0]), int(name[1]))
+        self._on_open(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The peer went, or we closed."""
+        self._closed = True
+        if exc is not None and not self.close_reason:
+            self.close_reason = f"{exc}"
+        self._drop_frame()
+        self._pending.clear()
+        self._on_close(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go: the frame under way, or the shared scratch."""
+        frame = self._frame
+        if frame is None:
+            return self._scratch
+        if self._filled == len(frame):
+            self._grow(frame)
+            frame = self._frame
+            assert frame is not None
+        return memoryview(frame)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """`nbytes` arrived where `get_buffer` said."""
+        self.heard_at = self.loop.time()
+        if self._frame is None:
+            if self._head:
+                data = self._head + self._scratch[:nbytes]
+                self._head = b""
+                self._consume(memoryview(bytearray(data)))
+            else:
+                self._consume(self._scratch[:nbytes])
+            return
+        self._filled += nbytes
+        if self._filled == self._frame_bytes:
+            frame = self._frame
+            self._drop_frame()
+            self._serve(memoryview(frame))
+            self._write_out()
+
+    def eof_received(self) -> bool:
+        """The peer has nothing more to say; replies under way still matter to a half-closed client, so keep open."""
+        self._peer_done = True
+        return bool(self._pending)
+
+    def pause_writing(self) -> None:
+        """The peer does not read its replies: stop reading its requests."""
+        self._writing_paused = True
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer caught up."""
+        self._writing_paused = False
+        self._resume()
+
+    # --- frames
+
+    def _consume(self, data: memoryview) -> None:
+        """Cut whole frames out of `data` and serve them; keep what is left."""
+        position, end = 0, len(data)
+        while end - position >= 4:
+            size = int.from_bytes(data[position : position + 4], "big", signed=True)
+            if not 0 < size <= self._limits.frame_bytes_max:
+                self._write_out()
+                self._refuse_size(size)
+                return
+            stop = position + 4 + size
+            if stop > end:
+                break
+            if self._muted or self._writing_paused or len(self._pending) >= self._limits.pending_replies_max:
+                self._hold(data[position:])
+                return
+            self._serve(data[position + 4 : stop])
+            if self._closed:
+                return
+            position = stop
+        self._keep(data[position:])
+        self._write_out()
+
+    def _keep(self, rest: memoryview) -> None:
+        """Hold the beginning of the next frame until the rest of it comes."""
+        have = len(rest) - 4
+        if have < 0:
+            self._head = bytes(rest)
+            self.frame_since = self.heard_at if rest else 0.0
+            return
+        self.frame_since = self.heard_at
+        size = int.from_bytes(rest[:4], "big", signed=True)
+        first = min(size, max(have, _GROW_BYTES))
+        self._frame = bytearray(first)
+        self._frame[:have] = rest[4:]
+        self._filled = have
+        self._frame_bytes = size
+        self._count_partial(first)
+
+    def _grow(self, frame: bytearray) -> None:
+        """Double the partial frame's buffer: its owner has sent as much as it has been given."""
+        size = min(self._frame_bytes, 2 * len(frame))
+        self._frame = bytearray(size)
+        self._frame[: len(frame)] = frame
+        self._count_partial(size - len(frame))
+
+    def _count_partial(self, extra: int) -> None:
+        self._tally.partial_bytes += extra
+        if self._tally.partial_bytes > self._limits.partial_bytes_max:
+            self.close("too many bytes are held in incomplete requests (queued.max.request.bytes)")
+
+    def _drop_frame(self) -> None:
+        if self._frame is not None:
+            self._tally.partial_bytes -= len(self._frame)
+        self._frame = None
+        self._frame_bytes = self._filled = 0
+        self.frame_since = 0.0
+
+    def _refuse_size(self, size: int) -> None:
+        what = "a negative or empty request" if size <= 0 else f"a request of {size} bytes"
+        self.close(f"{what} (the limit is {self._limits.frame_bytes_max}; is a TLS or HTTP client on this port?)")
+
+    def _hold(self, rest: memoryview) -> None:
+        """Put requests aside while the peer reads what it already asked for."""
+        self._write_out()
+        self._backlog = bytes(rest)
+        self._pause_reading()
+
+    # --- serving
+
+    def _serve(self, frame: memoryview) -> None:
+        """Answer one frame, now or in its turn."""
+        try:
+            reply = self._service.handle(self, frame)
+        except CloseConnection as ending:
+            self._write_out()
+            self.close(str(ending))
+            return
+        pending = self._pending
+        if isinstance(reply, PendingReply):
+            if reply.buffers is None:
+                reply.attach(self._flush)
+                pending.append(reply)
+                self._muted = reply.exclusive
+                return
+            reply = reply.buffers
+        if pending:
+            done = PendingReply()
+            done.buffers = reply
+            pending.append(done)
+            return
+        self._out.extend(reply)
+        if len(self._out) > _WRITE_PIECES_MAX:
+            self._write_out()
+
+    def _flush(self) -> None:
+        """Write the replies at the head of the queue that have become ready."""
+        if self._closed:
+            return
+        pending = self._pending
+        while pending and (buffers := pending[0].buffers) is not None:
+            self._out.extend(buffers)
+            if pending.popleft().exclusive:
+                self._muted = False
+        self._write_out()
+        if self._reading_paused:
+            self._resume()
+        if self._peer_done and not pending:
+            self.close("the peer closed its side")
+
+    def _write_out(self) -> None:
+        """One write for all that is ready."""
+        out = self._out
+        if out:
+            self._out = []
+            if not self._closed:
+                self._transport.writelines(out)
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused and not self._closed:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        """Go on with what was put aside, then with the socket."""
+        if self._backlog and not self._is_held():
+            rest, self._backlog = self._backlog, b""
+            self._consume(memoryview(bytearray(rest)))
+        if self._reading_paused and not self._backlog and not self._is_held():
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def _is_held(self) -> bool:
+        return self._muted or self._writing_paused or self._closed
+
+    @property
+    def closed(self) -> bool:
+        """Whether replies can no longer reach the peer."""
+        return self._closed
+
+    def close(self, reason: str) -> None:
+        """End the connection; `reason` goes to the log."""
+        if not self._closed:
+            self.close_reason = self.close_reason or reason
+            self._closed = True
+            self._transport.abort() if self._writing_paused else self._transport.close()
+
+    def overdue(self, now: float) -> str | None:
+        """Why this connection has been silent for too long, or None."""
+        limits = self._limits
+        if self.frame_since and now - self.frame_since > limits.frame_timeout_s:
+            return "a request stopped arriving (request.frame.timeout.ms)"
+        if self.heard_at == self.opened_at and now - self.opened_at > limits.first_bytes_timeout_s:
+            return "no request after connecting (request.first.bytes.timeout.ms)"
+        if not self._pending and now - self.heard_at > limits.idle_timeout_s:
+            return "idle (connections.max.idle.ms)"
+        return None

@@ -1,0 +1,110 @@
+"""One listening address: accepts connections, counts them, ends those that overstay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from headrace.net.connection import SCRATCH_BYTES, Connection, Limits, Service, Tally
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+_SWEEP_S = 1.0
+
+
+class Listener:
+    """A bound address and the connections accepted on it."""
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        name: str,
+        limits: Limits,
+        connections_max: int,
+        connections_per_address_max: int,
+        on_refuse: Callable[[str, str], None],
+    ) -> None:
+        self.name = name
+        self.connections: set[Connection] = set()
+        self.host, self.port = "", 0
+        self._service = service
+        self._limits = limits
+        self._connections_max = connections_max
+        self._per_address_max = connections_per_address_max
+        self._per_address: Counter[str] = Counter()
+        self._on_refuse = on_refuse
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._tally = Tally()
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes held in requests that are not complete yet."""
+        return self._tally.partial_bytes
+
+    async def start(self, host: str | None, port: int, *, backlog: int, tls: ssl.SSLContext | None = None) -> None:
+        """Bind and accept; port 0 takes a free one, told by `port` afterwards."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._accept, host or None, port, backlog=backlog, ssl=tls)
+        address = self._server.sockets[0].getsockname()
+        self.host, self.port = str(address[0]), int(address[1])
+        self._sweep()
+
+    def _accept(self) -> Connection:
+        return Connection(
+            self._service,
+            limits=self._limits,
+            listener_name=self.name,
+            scratch=self._scratch,
+            tally=self._tally,
+            on_close=self._closed,
+            on_open=self._opened,
+        )
+
+    def _opened(self, connection: Connection) -> None:
+        """Count the new connection, or close it at once where a limit is reached."""
+        self.connections.add(connection)
+        self._per_address[connection.peer[0]] += 1
+        if len(self.connections) > self._connections_max:
+            connection.close("too many connections (max.connections)")
+        elif self._per_address[connection.peer[0]] > self._per_address_max:
+            connection.close("too many connections from one address (max.connections.per.ip)")
+
+    def _closed(self, connection: Connection) -> None:
+        if connection not in self.connections:
+            return
+        self.connections.discard(connection)
+        self._per_address[connection.peer[0]] -= 1
+        if not self._per_address[connection.peer[0]]:
+            del self._per_address[connection.peer[0]]
+        if connection.close_reason:
+            self._on_refuse(connection.peer[0], connection.close_reason)
+
+    def _sweep(self) -> None:
+        """End connections that have been silent for too long, then look again later."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for connection in list(self.connections):
+            if (reason := connection.overdue(now)) is not None:
+                connection.close(reason)
+        self._sweeper = loop.call_later(_SWEEP_S, self._sweep)
+
+    async def stop(self) -> None:
+        """Stop accepting and end every connection."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in list(self.connections):
+            connection.close("")
+        # One turn of the loop lets the transports run their closing callbacks.
+        for _ in range(100):
+            if not self.connections:
+                break
+            await asyncio.sleep(0)

@@ -1,0 +1,41 @@
+"""A reply that is not ready yet, keeping its place in the connection's order.
+
+Kafka answers the requests of one connection in the order they came.
+A handler that must wait (for a flush, for data, for a thread) returns a `PendingReply`; the requests behind it
+are started all the same, and their replies leave when those before them have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Buffer = bytes | bytearray | memoryview
+Buffers = Sequence[Buffer]
+"""The pieces of one framed response, in order; an empty sequence is "no response" (acks=0)."""
+
+
+class PendingReply:
+    """A place in a connection's reply order, filled once by `send`."""
+
+    __slots__ = ("_on_ready", "buffers", "exclusive")
+
+    def __init__(self, *, exclusive: bool = False) -> None:
+        self.exclusive = exclusive
+        """Nothing more is served on the connection until this reply is there: it is costly to hold."""
+        self.buffers: Buffers | None = None
+        self._on_ready: Callable[[], None] | None = None
+
+    def attach(self, on_ready: Callable[[], None]) -> None:
+        """Ask to be told when the reply is there."""
+        self._on_ready = on_ready
+
+    def send(self, buffers: Buffers) -> None:
+        """Fill the place; the connection writes it as soon as all before it are written."""
+        assert self.buffers is None, "a request is answered once"
+        self.buffers = buffers
+        if self._on_ready is not None:
+            self._on_ready()
+
+
+class CloseConnection(Exception):
+    """Raised by a service when the peer's frame must end the connection; the text says why, for the log."""

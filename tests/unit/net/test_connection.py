@@ -1,0 +1,281 @@
+"""The connection cuts frames, keeps replies in order and refuses what costs too much: over real sockets."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from headrace.net.connection import Connection, Limits
+from headrace.net.listener import Listener
+from headrace.net.reply import Buffers, CloseConnection, PendingReply
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+class Echo:
+    """Answers every frame with itself; `wait…` frames wait until they are released, `close` ends the connection."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[PendingReply, bytes]] = []
+        self.seen: list[bytes] = []
+
+    def handle(self, connection: Connection, frame: memoryview) -> Buffers | PendingReply:
+        body = bytes(frame)
+        self.seen.append(body[:20])
+        if body == b"close":
+            raise CloseConnection("asked to")
+        if body.startswith((b"wait", b"alone")):
+            reply = PendingReply(exclusive=body.startswith(b"alone"))
+            self.waiting.append((reply, body))
+            return reply
+        if body == b"silent":
+            return ()
+        return (len(body).to_bytes(4, "big"), body)
+
+    def release(self) -> None:
+        for reply, body in self.waiting:
+            reply.send((framed(body),))
+        self.waiting.clear()
+
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter, Echo, Listener], Awaitable[None]]
+
+
+def talk(
+    conversation: Talk, limits: Limits | None = None, *, connections_max: int = 100, per_address_max: int = 100
+) -> list[str]:
+    """Run a conversation with a listener; the reasons for which connections were closed come back."""
+    reasons: list[str] = []
+
+    async def run() -> None:
+        echo = Echo()
+        listener = Listener(
+            echo,
+            name="TEST",
+            limits=limits or Limits(),
+            connections_max=connections_max,
+            connections_per_address_max=per_address_max,
+            on_refuse=lambda _, reason: reasons.append(reason),
+        )
+        await listener.start("127.0.0.1", 0, backlog=10)
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        try:
+            await asyncio.wait_for(conversation(reader, writer, echo, listener), 10)
+        finally:
+            writer.close()
+            await listener.stop()
+
+    asyncio.run(run())
+    return reasons
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0)
+
+
+def test_many_requests_in_one_packet() -> None:
+    """Are requests that arrive together all answered, in order?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        bodies = [f"request {number}".encode() for number in range(100)]
+        writer.write(b"".join(map(framed, bodies)))
+
+        assert bodies == [await read_frame(reader) for _ in bodies]
+
+    talk(conversation)
+
+
+@pytest.mark.parametrize("size", [1, 3, 70_000, 300_000, 3_000_000])
+def test_a_request_in_pieces(size: int) -> None:
+    """Is a request that arrives in small pieces, or is larger than any buffer, put together rightly?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        body = bytes(number % 251 for number in range(size))
+        data = framed(body) + framed(b"next")
+        step = max(1, len(data) // 7)
+        for start in range(0, len(data), step):
+            writer.write(data[start : start + step])
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+        assert body == await read_frame(reader)
+        assert b"next" == await read_frame(reader)
+
+    talk(conversation)
+
+
+def test_replies_keep_their_order() -> None:
+    """Does a reply that is ready early wait for the one before it, while later requests are already started?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(framed(b"wait 1") + framed(b"two") + framed(b"wait 3") + framed(b"four"))
+        await until(lambda: len(echo.seen) == 4)
+        echo.release()
+
+        assert [b"wait 1", b"two", b"wait 3", b"four"] == [await read_frame(reader) for _ in range(4)]
+
+    talk(conversation)
+
+
+def test_an_exclusive_reply_mutes_the_connection() -> None:
+    """Are requests behind a costly one left alone until it is answered?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(framed(b"alone") + framed(b"two"))
+        await until(lambda: bool(echo.seen))
+        await asyncio.sleep(0.01)
+        assert [b"alone"] == echo.seen
+        echo.release()
+
+        assert [b"alone", b"two"] == [await read_frame(reader) for _ in range(2)]
+
+    talk(conversation)
+
+
+def test_no_reply_at_all() -> None:
+    """Does a request without a reply (acks=0) leave the order of the others intact?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(framed(b"one") + framed(b"silent") + framed(b"three"))
+
+        assert [b"one", b"three"] == [await read_frame(reader) for _ in range(2)]
+
+    talk(conversation)
+
+
+@pytest.mark.parametrize("size", [-1, 0, 1_000_001, 352_518_912])
+def test_bad_sizes_end_the_connection(size: int) -> None:
+    """Is a frame with a negative, empty or huge size refused, after the good ones before it were answered?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(framed(b"good") + size.to_bytes(4, "big", signed=True) + b"x")
+
+        assert b"good" == await read_frame(reader)
+        assert b"" == await reader.read()
+
+    reasons = talk(conversation, Limits(frame_bytes_max=1_000_000))
+    assert len(reasons) == 1
+    assert "limit is 1000000" in reasons[0]
+
+
+def test_a_declared_size_costs_nothing() -> None:
+    """Does a peer that announces 100 MiB and sends little get no more than a first small buffer?"""
+
+    async def conversation(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, listener: Listener
+    ) -> None:
+        writer.write((100 * 1024 * 1024).to_bytes(4, "big") + b"abc")
+        await until(lambda: listener.partial_bytes > 0)
+
+        assert listener.partial_bytes <= 1024 * 1024
+
+    talk(conversation)
+
+
+def test_partial_frames_have_a_budget() -> None:
+    """Is a connection closed when incomplete requests hold more bytes than allowed?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write((100 * 1024 * 1024).to_bytes(4, "big") + b"abc")
+
+        assert b"" == await reader.read()
+
+    reasons = talk(conversation, Limits(partial_bytes_max=500_000))
+    assert ["queued.max.request.bytes" in reason for reason in reasons] == [True]
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [(b"", "request.first.bytes.timeout.ms"), (b"\0\0\0\x09abc", "request.frame.timeout.ms")],
+)
+def test_silence_is_ended(sent: bytes, reason: str) -> None:
+    """Is a peer that sends nothing, or stops in the middle of a request, let go after its time?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(sent)
+
+        assert b"" == await reader.read()
+
+    reasons = talk(conversation, Limits(first_bytes_timeout_s=0.01, frame_timeout_s=0.01))
+    assert [reason in given for given in reasons] == [True]
+
+
+def test_too_many_connections() -> None:
+    """Is a connection beyond the limit closed at once, and the one before it left alone?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, listener: Listener
+    ) -> None:
+        writer.write(framed(b"mine"))
+        assert b"mine" == await read_frame(reader)
+        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        assert b"" == await other_reader.read()
+        other_writer.close()
+        writer.write(framed(b"still here"))
+        assert b"still here" == await read_frame(reader)
+
+    reasons = talk(conversation, connections_max=1)
+    assert ["max.connections" in reason for reason in reasons] == [True]
+    reasons = talk(conversation, per_address_max=1)
+    assert ["max.connections.per.ip" in reason for reason in reasons] == [True]
+
+
+def test_a_peer_that_does_not_read() -> None:
+    """Is a peer that asks for much and reads nothing served only as far as the buffers go, and in full once it reads?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener
+    ) -> None:
+        body = bytes(100_000)
+        count = 500
+        writer.transport.set_write_buffer_limits(high=2**30)
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        for _ in range(count):
+            writer.write(framed(body))
+        before = -1
+        while before != len(echo.seen):
+            before = len(echo.seen)
+            await asyncio.sleep(0.05)
+        assert len(echo.seen) < count
+        reader._transport.resume_reading()  # type: ignore[attr-defined]
+        for _ in range(count):
+            assert len(await read_frame(reader)) == len(body)
+
+    talk(conversation)
+
+
+def test_a_service_can_end_it() -> None:
+    """Does the service's decision to close reach the peer after the replies before it?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(framed(b"one") + framed(b"close") + framed(b"never"))
+
+        assert b"one" == await read_frame(reader)
+        assert b"" == await reader.read()
+
+    assert ["asked to"] == talk(conversation)
