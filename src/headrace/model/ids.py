@@ -29,7 +29,7 @@ def topic_name_fault(name: str) -> str | None:
     if name in {".", ".."}:
         return "Topic name is invalid: '.' or '..' is not allowed"
     if len(name) > 249:
-        return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length 249"
+        return f"Topic name is invalid: the length of '{name[:249]}' is longer than the max allowed length 249"
     if not _LEGAL_TOPIC.match(name):
         return (
             f"Topic name is invalid: '{name}' contains one or more characters other than "

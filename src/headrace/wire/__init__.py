@@ -1,0 +1,1 @@
+"""The protocol without sockets: headers, the API table, codecs, version-free messages, Produce and Fetch by hand."""

@@ -1,0 +1,230 @@
+"""Produce by hand (API key 0, versions 3-13): the request every record passes through.
+
+The generic codec would build an object per partition and per topic; here the request becomes a flat list of positions,
+and the batches stay where the socket put them. The usual answer is a few `struct` calls; an answer in an old encoding,
+or one that names a new leader (KIP-951), is rare and goes through the generic codec.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from msgspec import Struct
+
+from headrace.model.errors import MalformedRequest
+from headrace.wire.codec import encode_response
+from headrace.wire.header import response_header
+from headrace.wire.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from headrace.wire.primitives import (
+    BAD_BYTES,
+    Budget,
+    Buffer,
+    read_compact_count,
+    read_compact_nullable_string,
+    read_count,
+    read_nullable_string,
+    read_string,
+    read_uvarint,
+    skip_tags,
+    write_compact_count,
+    write_compact_nullable_string,
+)
+from headrace.wire.topics import Topic, read_topic, topic_bytes
+
+PRODUCE = 0
+FLEXIBLE_FIRST = 9
+TOPIC_ID_FIRST = 13
+
+ProducedPartition = tuple[Topic, int, int, int]
+"""Topic, partition, and where its records start and end in the request; the start is -1 for null."""
+
+PartitionResult = tuple[int, int, int, int, int, str | None]
+"""Partition, error code, base offset, log append time, log start offset, error message."""
+
+
+class ProduceCommand(Struct, frozen=True, gc=False):
+    """A produce request, its partitions in the order they came."""
+
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    partitions: list[ProducedPartition]
+
+
+_ACKS_TIMEOUT = struct.Struct(">hi")
+_INDEX_LENGTH = struct.Struct(">ii")
+_INDEX_COMPACT = struct.Struct(">iB")
+
+
+def parse_produce(view: Buffer, position: int, version: int) -> ProduceCommand:
+    """The produce request whose body starts at `position` and fills the rest of `view`."""
+    parse = _parse_flexible if version >= FLEXIBLE_FIRST else _parse_legacy
+    try:
+        command, end = parse(view, position, version)
+    except BAD_BYTES as error:
+        raise MalformedRequest(f"not a produce request: {error}") from error
+    if end != len(view):
+        raise MalformedRequest(f"{len(view) - end} bytes after the end of the produce request")
+    return command
+
+
+def _parse_flexible(view: Buffer, at: int, version: int) -> tuple[ProduceCommand, int]:
+    budget = Budget()
+    by_id = version >= TOPIC_ID_FIRST
+    transactional_id, at = read_compact_nullable_string(view, at) if view[at] else (None, at + 1)
+    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(view, at)
+    at += 6
+    topics, at = (1, at + 1) if view[at] == 2 else read_compact_count(view, at, budget, 3)
+    partitions: list[ProducedPartition] = []
+    for _ in range(topics):
+        topic, at = read_topic(view, at, by_id)
+        # One partition is the usual case, and nothing to be on guard against.
+        count, at = (1, at + 1) if view[at] == 2 else read_compact_count(view, at, budget, 6)
+        for _ in range(count):
+            index, size = _INDEX_COMPACT.unpack_from(view, at)
+            at += 5
+            if size > 0x7F:
+                size, at = read_uvarint(view, at - 1)
+            if size:
+                start, at = at, at + size - 1
+                partitions.append((topic, index, start, at))
+            else:
+                partitions.append((topic, index, -1, -1))
+            # Looking at the byte after the records also proves that they are all there.
+            at = skip_tags(view, at, budget) if view[at] else at + 1
+        at = skip_tags(view, at, budget) if view[at] else at + 1
+    at = skip_tags(view, at, budget) if view[at] else at + 1
+    return ProduceCommand(transactional_id, acks, timeout_ms, partitions), at
+
+
+def _parse_legacy(view: Buffer, at: int, version: int) -> tuple[ProduceCommand, int]:
+    budget = Budget()
+    transactional_id, at = read_nullable_string(view, at)
+    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(view, at)
+    topics, at = read_count(view, at + 6, budget, 6)
+    partitions: list[ProducedPartition] = []
+    for _ in range(topics):
+        topic, at = read_string(view, at)
+        count, at = read_count(view, at, budget, 8)
+        for _ in range(count):
+            index, size = _INDEX_LENGTH.unpack_from(view, at)
+            at += 8
+            if size < 0:
+                partitions.append((topic, index, -1, -1))
+                continue
+            if size > len(view) - at:
+                raise MalformedRequest(f"{size} bytes of records announced, {len(view) - at} left")
+            partitions.append((topic, index, at, at + size))
+            at += size
+    return ProduceCommand(transactional_id, acks, timeout_ms, partitions), at
+
+
+_FRAME_HEAD = struct.Struct(">iib")
+_RESULT = struct.Struct(">ihqqqB")
+_END = struct.Struct(">iB")
+
+
+def encode_produce_response(
+    version: int,
+    correlation_id: int,
+    topics: Sequence[tuple[Topic, Sequence[PartitionResult]]],
+    throttle_ms: int = 0,
+    *,
+    leaders: Mapping[tuple[Topic, int], tuple[int, int]] | None = None,
+    endpoints: Sequence[tuple[int, str, int, str | None]] = (),
+) -> bytes:
+    """A whole response, frame length and header included.
+
+    `leaders` tells for partitions that moved the new leader's id and epoch, `endpoints` where these leaders are
+    (id, host, port, rack); both are sent from version 10 on (KIP-951).
+    """
+    if version < FLEXIBLE_FIRST or leaders or endpoints:
+        return _encode_by_codec(version, correlation_id, topics, throttle_ms, leaders or {}, endpoints)
+    if len(topics) == 1:
+        topic, results = topics[0]
+        if len(results) == 1 and results[0][5] is None:
+            index, error_code, base_offset, append_time_ms, start_offset, _ = results[0]
+            name = topic_bytes(topic)
+            return b"".join(
+                (
+                    _ONE_HEAD.pack(len(name) + _ONE_REST, correlation_id, 0, 2),
+                    name,
+                    _ONE_RESULT.pack(
+                        2, index, error_code, base_offset, append_time_ms, start_offset, 1, 0, 0, 0, throttle_ms, 0
+                    ),
+                )
+            )
+    return _encode_many(correlation_id, topics, throttle_ms)
+
+
+# One topic and one partition: frame length, header, count of topics; then, after the topic, the count of partitions,
+# the result, no record errors, no message, no tags twice, the throttle time, no tags.
+_ONE_HEAD = struct.Struct(">iibB")
+_ONE_RESULT = struct.Struct(">BihqqqBBBBiB")
+_ONE_REST = _ONE_HEAD.size - 4 + _ONE_RESULT.size
+
+
+def _encode_many(
+    correlation_id: int, topics: Sequence[tuple[Topic, Sequence[PartitionResult]]], throttle_ms: int
+) -> bytes:
+    out = bytearray(9)
+    write_compact_count(out, len(topics))
+    for topic, results in topics:
+        out += topic_bytes(topic)
+        write_compact_count(out, len(results))
+        for index, error_code, base_offset, append_time_ms, start_offset, message in results:
+            out += _RESULT.pack(index, error_code, base_offset, append_time_ms, start_offset, 1)
+            write_compact_nullable_string(out, message)
+            out.append(0)
+        out.append(0)
+    out += _END.pack(throttle_ms, 0)
+    _FRAME_HEAD.pack_into(out, 0, len(out) - 4, correlation_id, 0)
+    return bytes(out)
+
+
+def _encode_by_codec(
+    version: int,
+    correlation_id: int,
+    topics: Sequence[tuple[Topic, Sequence[PartitionResult]]],
+    throttle_ms: int,
+    leaders: Mapping[tuple[Topic, int], tuple[int, int]],
+    endpoints: Sequence[tuple[int, str, int, str | None]],
+) -> bytes:
+    message = ProduceResponse(
+        responses=tuple(_topic_response(topic, results, leaders) for topic, results in topics),
+        throttle_time_ms=throttle_ms,
+        node_endpoints=tuple(
+            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack) for node_id, host, port, rack in endpoints
+        ),
+    )
+    body = encode_response(PRODUCE, version, message)
+    head = response_header(PRODUCE, version, correlation_id)
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
+def _topic_response(
+    topic: Topic, results: Sequence[PartitionResult], leaders: Mapping[tuple[Topic, int], tuple[int, int]]
+) -> TopicProduceResponse:
+    partitions = []
+    for index, error_code, base_offset, append_time_ms, start_offset, message in results:
+        leader_id, leader_epoch = leaders.get((topic, index), (-1, -1))
+        partitions.append(
+            PartitionProduceResponse(
+                index=index,
+                error_code=error_code,
+                base_offset=base_offset,
+                log_append_time_ms=append_time_ms,
+                log_start_offset=start_offset,
+                error_message=message,
+                current_leader=LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch),
+            )
+        )
+    if isinstance(topic, UUID):
+        return TopicProduceResponse(topic_id=topic, partition_responses=tuple(partitions))
+    return TopicProduceResponse(name=topic, partition_responses=tuple(partitions))
