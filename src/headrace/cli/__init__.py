@@ -1,0 +1,1 @@
+"""The commands people type: one file per tool, and what sets the tools up on first use."""

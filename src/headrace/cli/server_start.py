@@ -1,0 +1,101 @@
+"""kafka-server-start: run a server in the foreground, or detached with -daemon.
+
+`-daemon` returns as soon as the server is up, or after a moment if it has much to recover: a wrong setting or a taken
+port is reported here, where the person looks, and not only in the log.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import headrace
+from headrace.cli.layout import log_directory
+from headrace.cli.running import RunningServer, registered
+from headrace.model.errors import HeadraceError
+from headrace.settings.broker import BrokerConfig
+from headrace.settings.fault import ConfigFault
+
+_FIRST_MOMENT_SECONDS = 5.0
+_STARTED = b"broker_started"
+"""The event a server logs once clients can connect."""
+_LAST_WORDS_LINES = 10
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Parse as Kafka's script and class do, then run."""
+    daemon = arguments[:1] == ["-daemon"]
+    rest = arguments[1:] if daemon else arguments
+    if "--version" in rest:
+        print(f"{headrace.__version__} (Headrace)")
+        return 0
+    if not rest or "--help" in rest:
+        print(f"USAGE: {program} [-daemon] server.properties [--override property=value]*")
+        return 1
+    try:
+        overrides = _overrides(rest[1:])
+        # Read before anything is started: what is wrong with the settings is said at once, daemon or not.
+        config = BrokerConfig.load(rest[0], overrides)
+    except HeadraceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if daemon:
+        return _detach(rest)
+    with registered(RunningServer(node_id=config.node_id, process_roles=",".join(sorted(config.roles)))):
+        from headrace.broker.server import run
+
+        return run(Path(rest[0]), overrides)
+
+
+def _overrides(arguments: Sequence[str]) -> dict[str, str]:
+    """`--override k=v` and `--override=k=v`, any number of times; a later one wins."""
+    chosen: dict[str, str] = {}
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
+        if word == "--override" and remaining:
+            pair = remaining.pop(0)
+        elif word.startswith("--override="):
+            pair = word.removeprefix("--override=")
+        elif word.startswith("-"):
+            raise ConfigFault(f"{word} is not an option, or lacks its argument", "Write --override property=value.")
+        else:
+            raise ConfigFault(f"Found non argument parameters: {word}", "Write --override property=value.")
+        name, _, value = pair.partition("=")
+        if not name:
+            raise ConfigFault(f"Invalid command line properties: {pair}", "Write --override property=value.")
+        chosen[name.strip()] = value.strip()
+    return chosen
+
+
+def _detach(arguments: Sequence[str]) -> int:
+    directory = log_directory()
+    directory.mkdir(parents=True, exist_ok=True)
+    log = directory / "server.log"
+    command = [sys.executable, "-P", "-m", "headrace.cli", "kafka-server-start", *arguments]
+    with log.open("ab") as output:
+        before = output.tell()
+        server = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, close_fds=True
+        )
+    deadline = time.monotonic() + _FIRST_MOMENT_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        if _STARTED in _since(log, before):
+            break
+        time.sleep(0.02)
+    if server.returncode is None:
+        # It lives; from here on it belongs to init, not to us, and Python need not warn that nobody waited for it.
+        server.returncode = 0
+        return 0
+    print(f"The server ended at once, with exit code {server.returncode}. The end of {log}:", file=sys.stderr)
+    for line in _since(log, before).decode(errors="replace").splitlines()[-_LAST_WORDS_LINES:]:
+        print(f"  {line}", file=sys.stderr)
+    return 1
+
+
+def _since(log: Path, position: int) -> bytes:
+    """What this server has said, and not what all those before it did."""
+    with log.open("rb") as file:
+        file.seek(position)
+        return file.read()

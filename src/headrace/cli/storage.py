@@ -1,0 +1,199 @@
+"""kafka-storage: look at log directories, format them, and make ids.
+
+Texts are those of Kafka 4.3. Deviations: no `Bootstrap metadata: ...` line, because the first start writes the initial
+metadata itself; a refusal that Kafka gives as a stack trace is its sentence alone; a release or feature level other
+than the one a new cluster starts at is refused, because nothing would come of it.
+"""
+
+import argparse
+import sys
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace.broker.features import FINALIZED, METADATA_VERSION
+from headrace.cli.arguments import Parser
+from headrace.model.errors import HeadraceError
+from headrace.model.ids import encode_uuid, usable_uuid
+from headrace.settings.broker import BrokerConfig
+from headrace.storage.corruption import CorruptLog
+from headrace.storage.files import RealFiles
+from headrace.storage.meta_properties import META_PROPERTIES, MetaProperties, read_meta, write_meta
+
+RELEASE = "4.0-IV3"
+"""Kafka's name of the metadata version a new cluster starts at."""
+
+_ALREADY_FORMATTED = (
+    "Log directory {} is already formatted. Use --ignore-formatted to ignore this directory and format the others."
+)
+_NO_VOTERS = (
+    "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
+    "--standalone, --initial-controllers, or --no-initial-controllers."
+)
+_OTHER_NODE = (
+    "Stored node id {} doesn't match previous node id {} in {}. If you moved your data, make sure your configured "
+    "node id matches. If you intend to create a new node, you should remove all data in your data directories."
+)
+_VOTERS_AND_STANDALONE = (
+    "You cannot specify controller.quorum.voters and format the node with --initial-controllers or --standalone. "
+    "If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
+    "controller.quorum.bootstrap.servers instead."
+)
+
+
+class Refused(HeadraceError):
+    """What was asked cannot be done; the message says why."""
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Do what the sub-command says."""
+    options = _parser().parse_args(list(arguments))
+    try:
+        if options.command == "random-uuid":
+            print(encode_uuid(_random_uuid()))
+            return 0
+        config = BrokerConfig.load(options.config)
+        return info(config) if options.command == "info" else format_directories(config, options)
+    except HeadraceError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="kafka-storage", description="The Kafka storage tool.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    info_parser = commands.add_parser("info", help="Get information about the Kafka log directories on this node.")
+    format_parser = commands.add_parser("format", help="Format the Kafka log directories on this node.")
+    commands.add_parser("random-uuid", help="Print a random UUID.")
+    for command in (info_parser, format_parser):
+        command.add_argument("--config", "-c", required=True, help="The Kafka configuration file to use.")
+    add = format_parser.add_argument
+    add("--cluster-id", "-t", required=True, help="The cluster ID to use.")
+    add("--ignore-formatted", "-g", action="store_true", help="Skip directories that are formatted already.")
+    add("--release-version", "-r", help=f"The release of the initial features; only {RELEASE} for now.")
+    add("--feature", "-f", action="append", default=[], help="The level of a feature, as feature=level.")
+    quorum = format_parser.add_mutually_exclusive_group()
+    quorum.add_argument("--standalone", "-s", action="store_true", help="This controller alone is the quorum.")
+    quorum.add_argument("--no-initial-controllers", "-N", action="store_true", help="The quorum is named later.")
+    return parser
+
+
+def _random_uuid() -> uuid.UUID:
+    while not usable_uuid(candidate := uuid.uuid4()):
+        pass
+    return candidate
+
+
+def info(config: BrokerConfig) -> int:
+    """Print what the directories hold and what is wrong with them."""
+    found, problems = [], []
+    metas: list[MetaProperties] = []
+    for path in _directories(config):
+        if not path.is_dir():
+            problems.append(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
+            continue
+        found.append(path)
+        try:
+            meta = read_meta(RealFiles(), str(path))
+        except CorruptLog as error:
+            problems.append(f"Error loading {path / META_PROPERTIES}: {error}")
+            continue
+        if meta is None:
+            problems.append(f"{path} is not formatted.")
+            continue
+        metas.append(meta)
+        if meta.cluster_id != metas[0].cluster_id:
+            problems.append("Mismatched cluster IDs between storage directories.")
+        elif meta.node_id != metas[0].node_id:
+            problems.append("Mismatched node IDs between storage directories.")
+    if found:
+        _print_block("Found log directory:" if len(found) == 1 else "Found log directories:", found)
+    if metas:
+        print(f"Found metadata: {_shown(metas[0])}\n")
+    if problems:
+        _print_block("Found problem:" if len(problems) == 1 else "Found problems:", problems)
+    return 1 if problems else 0
+
+
+def _shown(meta: MetaProperties) -> str:
+    """As Java prints a sorted map."""
+    directory = f", directory.id={encode_uuid(meta.directory_id)}" if meta.directory_id else ""
+    return f"{{cluster.id={meta.cluster_id}{directory}, node.id={meta.node_id}, version=1}}"
+
+
+def _print_block(title: str, lines: Sequence[object]) -> None:
+    print(title, *(f"  {line}" for line in lines), "", sep="\n")
+
+
+def format_directories(config: BrokerConfig, options: argparse.Namespace) -> int:
+    """Write meta.properties into every directory that has none."""
+    if not options.cluster_id.isprintable() or not options.cluster_id.strip():
+        raise Refused(f"Cluster ID {options.cluster_id!r} is not a name. Make one with: kafka-storage random-uuid")
+    _check_quorum(config, options)
+    _check_features(options)
+    formatted: dict[Path, MetaProperties] = {}
+    empty = []
+    for path in _directories(config):
+        if path.exists() and not path.is_dir():
+            print(f"I/O error trying to read log directory {path}. Ignoring...")
+        elif meta := read_meta(RealFiles(), str(path)):
+            _check_same_node(path, meta, config, options.cluster_id)
+            formatted[path] = meta
+        else:
+            empty.append(path)
+    if formatted and not options.ignore_formatted:
+        raise Refused(_ALREADY_FORMATTED.format(next(iter(formatted))))
+    if not formatted and not empty:
+        raise Refused("No available log directories to format.")
+    if not empty:
+        print("All of the log directories are already formatted.")
+    for path in empty:
+        print(f"Formatting {_kind(path, config, options)} {path} with {METADATA_VERSION} {RELEASE}.")
+        meta = MetaProperties(cluster_id=options.cluster_id, node_id=config.node_id, directory_id=_random_uuid())
+        path.mkdir(parents=True, exist_ok=True)
+        write_meta(RealFiles(), str(path), meta)
+    return 0
+
+
+def _directories(config: BrokerConfig) -> list[Path]:
+    return [Path(path) for path in sorted({*config.log_dirs, config.metadata_log_dir})]
+
+
+def _kind(path: Path, config: BrokerConfig, options: argparse.Namespace) -> str:
+    if path != Path(config.metadata_log_dir):
+        return "data directory"
+    return "dynamic metadata voter directory" if options.standalone else "metadata directory"
+
+
+def _check_quorum(config: BrokerConfig, options: argparse.Namespace) -> None:
+    if config.quorum_voters and options.standalone:
+        raise Refused(_VOTERS_AND_STANDALONE)
+    if options.standalone and "controller" not in config.roles:
+        raise Refused("You can only use --standalone on a controller.")
+    chosen = config.quorum_voters or options.standalone or options.no_initial_controllers
+    if "controller" in config.roles and not chosen:
+        raise Refused(_NO_VOTERS)
+
+
+def _check_features(options: argparse.Namespace) -> None:
+    if options.release_version not in {None, RELEASE, RELEASE.partition("-")[0]}:
+        raise Refused(
+            f"Unknown metadata.version '{options.release_version}'. Supported metadata.version are: {RELEASE}"
+        )
+    levels = {**FINALIZED, "kraft.version": int(options.standalone or options.no_initial_controllers)}
+    for text in options.feature:
+        name, equals, level = text.partition("=")
+        if not equals:
+            raise Refused(f"Can't parse feature=level string {text}: equals sign not found.")
+        if name not in levels:
+            raise Refused(f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(levels))}")
+        if level != str(levels[name]):
+            raise Refused(f"No feature:{name} with feature level {level}; this cluster starts at {levels[name]}.")
+
+
+def _check_same_node(path: Path, meta: MetaProperties, config: BrokerConfig, cluster_id: str) -> None:
+    file = path / META_PROPERTIES
+    if meta.cluster_id != cluster_id:
+        raise Refused(f"Invalid cluster.id in: {file}. Expected {cluster_id}, but read {meta.cluster_id}")
+    if meta.node_id != config.node_id:
+        raise Refused(_OTHER_NODE.format(meta.node_id, config.node_id, file))

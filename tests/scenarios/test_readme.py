@@ -1,0 +1,80 @@
+"""The README's tour, typed as it stands into a fresh copy of the project."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("bin", "config", "examples", "requirements", "src")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.clients,
+    pytest.mark.skipif(sys.platform == "win32", reason="the tour is typed into a POSIX shell"),
+]
+
+
+def tour() -> list[tuple[str, str]]:
+    """Every block of commands in the tour, with the output shown beneath it ("" if none is)."""
+    section = (ROOT / "README.md").read_text().split("## Five minutes")[1].split("\n## ")[0]
+    blocks = re.findall(r"```(sh)?\n(.*?)```", section, re.DOTALL)
+    found: list[tuple[str, str]] = []
+    for language, text in blocks:
+        if language:
+            found.append((text, ""))
+        else:
+            found[-1] = (found[-1][0], text)
+    return found
+
+
+@pytest.fixture
+def fresh_copy(tmp_path):
+    """The project as a clone would be, except that its broker listens on ports that are free."""
+    copy = tmp_path / "headrace"
+    for part in PARTS:
+        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        ports = {"9092": str(one.getsockname()[1]), "9093": str(two.getsockname()[1])}
+    for name in ("config/server.properties", "examples/first_events.py"):
+        text = re.sub(r"\b909[23]\b", lambda match: ports[match[0]], (copy / name).read_text())
+        (copy / name).write_text(text)
+    return copy
+
+
+def test_tour_works_as_typed(fresh_copy, tmp_path):
+    """Does every command of the README's tour succeed in order, and print what the README shows? (R17)"""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HEADRACE_", "LOG_DIR"))}
+    environment = {**kept, "XDG_STATE_HOME": str(tmp_path / "state")}
+    steps = tour()
+    try:
+        for commands, shown in steps:
+            done = subprocess.run(
+                ["sh", "-e", "-c", commands],
+                cwd=fresh_copy,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+
+            assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
+            assert done.stdout.endswith(shown), f"{commands}\n{done.stdout}"
+    finally:
+        subprocess.run(
+            [fresh_copy / "bin/headrace", "server", "stop"],
+            env=environment,
+            check=False,
+            capture_output=True,
+            timeout=150,
+        )
+
+    assert len(steps) == 5
+    assert (fresh_copy / "data/kraft-combined-logs/first-events-0/00000000000000000000.log").stat().st_size > 0
+    assert (fresh_copy / "logs/server.log").exists()

@@ -1,0 +1,220 @@
+"""kafka-storage: the sentences and files of Kafka 4.3's own tool, as far as a script can see them."""
+
+import pytest
+
+from headrace.cli import storage
+from headrace.model.ids import decode_uuid
+
+CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
+
+COMBINED = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+controller.listener.names=CONTROLLER
+log.dirs={a},{b}
+"""
+
+
+@pytest.fixture
+def node(tmp_path):
+    """A combined node with two log directories, neither formatted."""
+    return Node(tmp_path)
+
+
+class Node:
+    """Settings in a file, and the tool run on them."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.a, self.b = directory / "a", directory / "b"
+        self.config = directory / "server.properties"
+        self.config.write_text(COMBINED.format(a=self.a.as_posix(), b=self.b.as_posix()))
+
+    def change(self, old: str, new: str) -> None:
+        self.config.write_text(self.config.read_text().replace(old, new))
+
+    def run(self, command: str, *arguments: str) -> int:
+        return storage.main([command, "-c", str(self.config), *arguments], "kafka-storage.sh")
+
+    def format(self, *arguments: str) -> int:
+        return self.run("format", "-t", CLUSTER, *arguments)
+
+
+def test_random_uuid(capsys):
+    """Is a random id one that Kafka can read, and another one every time?"""
+    for _ in range(2):
+        assert storage.main(["random-uuid"], "kafka-storage.sh") == 0
+    first, second = capsys.readouterr().out.split()
+
+    assert decode_uuid(first) != decode_uuid(second)
+    assert len(first) == 22
+
+
+def test_format_writes_and_says_so(node, capsys):
+    """Are both directories made, given their identity, and named in Kafka's words?"""
+    assert node.format() == 0
+    assert capsys.readouterr().out == (
+        f"Formatting metadata directory {node.a} with metadata.version 4.0-IV3.\n"
+        f"Formatting data directory {node.b} with metadata.version 4.0-IV3.\n"
+    )
+    lines = (node.a / "meta.properties").read_text().splitlines()
+    assert {f"cluster.id={CLUSTER}", "node.id=1", "version=1"} < set(lines)
+    assert (node.a / "meta.properties").read_text() != (node.b / "meta.properties").read_text()
+
+
+def test_format_twice_is_refused(node, capsys):
+    """Is a formatted directory left as it is and named, unless it is to be ignored?"""
+    node.format()
+    before = (node.a / "meta.properties").read_text()
+    capsys.readouterr()
+
+    assert node.format() == 1
+    assert capsys.readouterr().err == (
+        f"Log directory {node.a} is already formatted. "
+        "Use --ignore-formatted to ignore this directory and format the others.\n"
+    )
+    assert node.format("--ignore-formatted") == 0
+    assert capsys.readouterr().out == "All of the log directories are already formatted.\n"
+    assert (node.a / "meta.properties").read_text() == before
+
+
+def test_format_the_others(node, capsys):
+    """With --ignore-formatted, is a directory that was added later formatted like the others?"""
+    node.format()
+    (node.b / "meta.properties").unlink()
+    capsys.readouterr()
+
+    assert node.format("-g") == 0
+    assert capsys.readouterr().out == f"Formatting data directory {node.b} with metadata.version 4.0-IV3.\n"
+
+
+def test_other_cluster_is_refused(node, capsys):
+    """Is a directory of another cluster refused, whatever is to be ignored?"""
+    node.format()
+
+    assert node.run("format", "-t", "other", "-g") == 1
+    assert capsys.readouterr().err == (
+        f"Invalid cluster.id in: {node.a / 'meta.properties'}. Expected other, but read {CLUSTER}\n"
+    )
+
+
+def test_other_node_is_refused(node, capsys):
+    """Is a directory of another node refused?"""
+    node.format()
+    node.change("node.id=1", "node.id=2")
+    node.change("voters=1@", "voters=2@")
+
+    assert node.format("-g") == 1
+    assert capsys.readouterr().err.startswith("Stored node id 1 doesn't match previous node id 2 in ")
+
+
+@pytest.mark.parametrize("cluster_id", ["", " ", "two\nlines"])
+def test_cluster_id_must_be_a_name(node, capsys, cluster_id):
+    """Is a cluster id that would spoil the file refused before anything is written?"""
+    assert node.run("format", "-t", cluster_id) == 1
+    assert "random-uuid" in capsys.readouterr().err
+    assert not node.a.exists()
+
+
+def test_quorum_must_be_named(node, capsys):
+    """Without voters in the file, must one of the flags say how the quorum begins, and is each accepted?"""
+    node.change("controller.quorum.voters=1@", "controller.quorum.bootstrap.servers=")
+
+    assert node.format() == 1
+    assert capsys.readouterr().err.startswith("Because controller.quorum.voters is not set on this controller")
+    assert node.format("--standalone", "--feature", "kraft.version=1") == 0
+    assert f"Formatting dynamic metadata voter directory {node.a} with" in capsys.readouterr().out
+    assert node.format("--no-initial-controllers", "-g") == 0
+
+
+def test_voters_and_standalone(node, capsys):
+    """Is --standalone refused where the file names the voters?"""
+    assert node.format("-s") == 1
+    assert capsys.readouterr().err.startswith("You cannot specify controller.quorum.voters and format the node with")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["-f", "nonsense=1"],
+            "Unsupported feature: nonsense. Supported features are: kraft.version, metadata.version",
+        ),
+        (["-f", "metadata.version"], "Can't parse feature=level string metadata.version: equals sign not found."),
+        (
+            ["-f", "metadata.version=99"],
+            "No feature:metadata.version with feature level 99; this cluster starts at 25.",
+        ),
+        (["-r", "9.9"], "Unknown metadata.version '9.9'. Supported metadata.version are: 4.0-IV3"),
+    ],
+)
+def test_features(node, capsys, arguments, words):
+    """Is a feature or release that would have no effect refused rather than swallowed?"""
+    assert node.format(*arguments) == 1
+    assert capsys.readouterr().err == words + "\n"
+
+
+def test_a_file_in_the_way(node, capsys):
+    """Is a log directory that is a file passed over, and the tool fail if there is no other?"""
+    node.a.touch()
+    node.b.touch()
+
+    assert node.format() == 1
+    captured = capsys.readouterr()
+    assert f"I/O error trying to read log directory {node.a}. Ignoring...\n" in captured.out
+    assert captured.err == "No available log directories to format.\n"
+
+
+def test_info_of_formatted_directories(node, capsys):
+    """Does info print the directories and their identity as Kafka does, and succeed?"""
+    node.format()
+    capsys.readouterr()
+
+    assert node.run("info") == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"Found log directories:\n  {node.a}\n  {node.b}\n\nFound metadata: {{cluster.id={CLUSTER}, ")
+    assert out.endswith(", node.id=1, version=1}\n\n")
+
+
+def test_info_names_every_problem(node, capsys):
+    """Does info name a directory that is missing and one that is not formatted, and exit 1?"""
+    node.a.mkdir()
+
+    assert node.run("info") == 1
+    assert capsys.readouterr().out == (
+        f"Found log directory:\n  {node.a}\n\n"
+        f"Found problems:\n  {node.a} is not formatted.\n  {node.b} does not exist\n\n"
+    )
+
+
+def test_info_of_directories_that_disagree(node, capsys):
+    """Does info see directories of different clusters, and an identity that makes no sense?"""
+    node.format()
+    file = node.b / "meta.properties"
+    capsys.readouterr()
+
+    file.write_text(file.read_text().replace(CLUSTER, "other"))
+    assert node.run("info") == 1
+    assert "Found problem:\n  Mismatched cluster IDs between storage directories.\n" in capsys.readouterr().out
+
+    file.write_text("version=1\n")
+    assert node.run("info") == 1
+    assert f"Found problem:\n  Error loading {file}: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["format", "-c", "x"], ["format", "-t", "x"]])
+def test_usage_errors(capsys, arguments):
+    """Do usage errors print the usage on stderr and exit 1?"""
+    with pytest.raises(SystemExit) as ended:
+        storage.main(arguments, "kafka-storage.sh")
+
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith("usage: kafka-storage")
+
+
+def test_missing_config(tmp_path, capsys):
+    """Is a settings file that is not there named?"""
+    assert storage.main(["info", "-c", str(tmp_path / "none")], "kafka-storage.sh") == 1
+    assert str(tmp_path / "none") in capsys.readouterr().err
