@@ -14,6 +14,7 @@ size), frames that stop arriving, silence, and peers that do not read their repl
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
@@ -41,6 +42,9 @@ class Limits:
     pending_replies_max: int = 1000
     partial_bytes_max: int = 512 * 1024 * 1024
     """Over all connections of a listener: bytes held in frames that are not complete yet."""
+    send_buffer_bytes: int = -1
+    """What the kernel buffers for us; -1 leaves it to the kernel, which is nearly always better."""
+    receive_buffer_bytes: int = -1
 
 
 class Service(Protocol):
@@ -140,7 +144,17 @@ class Connection(asyncio.BufferedProtocol):
         name = transport.get_extra_info("peername")
         if name:
             self.peer = (str(name[0]), int(name[1]))
+        self._set_buffers()
         self._on_open(self)
+
+    def _set_buffers(self) -> None:
+        sock = self._transport.get_extra_info("socket")
+        for option, size in (
+            (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
+            (socket.SO_RCVBUF, self._limits.receive_buffer_bytes),
+        ):
+            if size > 0:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The peer went, or we closed."""

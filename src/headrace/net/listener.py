@@ -10,7 +10,7 @@ from headrace.net.connection import SCRATCH_BYTES, Connection, Limits, Service, 
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _SWEEP_S = 1.0
 
@@ -27,6 +27,7 @@ class Listener:
         connections_max: int,
         connections_per_address_max: int,
         on_refuse: Callable[[str, str], None],
+        address_exceptions: Mapping[str, int] | None = None,
     ) -> None:
         self.name = name
         self.connections: set[Connection] = set()
@@ -37,6 +38,7 @@ class Listener:
         self._per_address_max = connections_per_address_max
         self._per_address: Counter[str] = Counter()
         self._on_refuse = on_refuse
+        self._address_exceptions = address_exceptions or {}
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._tally = Tally()
         self._server: asyncio.Server | None = None
@@ -49,10 +51,22 @@ class Listener:
 
     async def start(self, host: str | None, port: int, *, backlog: int, tls: ssl.SSLContext | None = None) -> None:
         """Bind and accept; port 0 takes a free one, told by `port` afterwards."""
+        await self.bind(host, port, backlog=backlog, tls=tls)
+        await self.serve()
+
+    async def bind(self, host: str | None, port: int, *, backlog: int, tls: ssl.SSLContext | None = None) -> None:
+        """Take the address and let nobody in yet."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accept, host or None, port, backlog=backlog, ssl=tls)
+        self._server = await loop.create_server(
+            self._accept, host or None, port, backlog=backlog, ssl=tls, start_serving=False
+        )
         address = self._server.sockets[0].getsockname()
         self.host, self.port = str(address[0]), int(address[1])
+
+    async def serve(self) -> None:
+        """Accept connections on the bound address."""
+        assert self._server is not None, "bound first"
+        await self._server.start_serving()
         self._sweep()
 
     def _accept(self) -> Connection:
@@ -72,7 +86,9 @@ class Listener:
         self._per_address[connection.peer[0]] += 1
         if len(self.connections) > self._connections_max:
             connection.close("too many connections (max.connections)")
-        elif self._per_address[connection.peer[0]] > self._per_address_max:
+        elif self._per_address[connection.peer[0]] > self._address_exceptions.get(
+            connection.peer[0], self._per_address_max
+        ):
             connection.close("too many connections from one address (max.connections.per.ip)")
 
     def _closed(self, connection: Connection) -> None:

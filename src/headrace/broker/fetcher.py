@@ -1,0 +1,316 @@
+"""Reading for one fetch request: which partitions, how much of each, and parking until there is enough.
+
+A fetch is evaluated as a whole each time: once on arrival and once when something it waits for was appended.
+What it finds in the page cache leaves as slices of mapped segments; what is cold is read by a thread, in bounded
+pieces, while its connection takes no further requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from headrace.model.errors import ErrorCode, KafkaError, StorageFault
+from headrace.net.reply import Buffers, PendingReply
+from headrace.wire.fetch import FetchedPartition, encode_fetch_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headrace.broker.api import Call
+    from headrace.broker.partition import Partition
+    from headrace.cores.fetch_sessions import CachedPartition, FetchSession
+    from headrace.storage.log import Span
+    from headrace.wire.fetch import FetchCommand, FetchPartition
+
+    Session = FetchSession[FetchPartition]
+    Cached = CachedPartition[FetchPartition]
+
+WAIT_MS_MAX = 300_000
+COLD_BYTES_MAX = 16 * 1024 * 1024
+"""How much one fetch reads from a cold disk; the client asks again for more."""
+COLD_FETCHES_MAX = 4
+READ_COMMITTED = 1
+
+TopicKey = str | UUID
+
+
+class _Found:
+    """What one evaluation found for one partition; the marks are -1 where there is only an error to tell."""
+
+    __slots__ = (
+        "cached",
+        "diverging_epoch",
+        "error_code",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "partition",
+        "records",
+        "span",
+    )
+
+    def __init__(self, cached: Cached, error_code: int = 0) -> None:
+        self.cached = cached
+        self.error_code = error_code
+        self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
+        self.diverging_epoch: tuple[int, int] | None = None
+        self.partition: Partition | None = None
+        self.span: Span | None = None
+        self.records: list[bytes | memoryview] = []
+
+    def fail(self, error: KafkaError | StorageFault) -> None:
+        """Nothing can be read here; say why."""
+        code = error.code if isinstance(error, KafkaError) else ErrorCode.KAFKA_STORAGE_ERROR
+        self.error_code = int(code)
+        self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
+        self.span = None
+
+    def read(self, partition: Partition, budget: int, *, at_least_one: bool, committed: bool) -> None:
+        """Find the batches to return and the marks to tell."""
+        asked = self.cached.asked
+        if asked.current_leader_epoch >= 0:
+            check_epoch(partition, asked.current_leader_epoch)
+        self.partition = partition
+        log = partition.log
+        self.high_watermark = log.high_watermark
+        self.last_stable_offset = partition.last_stable_offset
+        self.log_start_offset = log.log_start_offset
+        if asked.last_fetched_epoch >= 0:
+            epoch, end_offset = log.end_offset_for_epoch(asked.last_fetched_epoch)
+            if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
+                self.diverging_epoch = (epoch, end_offset)
+                return
+        span = log.read(
+            asked.fetch_offset,
+            max_bytes=min(asked.partition_max_bytes, max(budget, 0)),
+            limit_offset=self.last_stable_offset if committed else self.high_watermark,
+            at_least_one=at_least_one,
+        )
+        if span.size:
+            self.span = span
+
+    def answer(self, *, committed: bool) -> FetchedPartition:
+        """As the wire wants it."""
+        return FetchedPartition(
+            partition=self.cached.partition,
+            error_code=self.error_code,
+            high_watermark=self.high_watermark,
+            last_stable_offset=self.last_stable_offset,
+            log_start_offset=self.log_start_offset,
+            aborted=[] if committed else None,
+            diverging_epoch=self.diverging_epoch,
+            records=self.records,
+        )
+
+
+class Fetch:
+    """One fetch request from arrival to answer."""
+
+    __slots__ = (
+        "_call",
+        "_command",
+        "_full",
+        "_parked",
+        "_reply",
+        "_retrying",
+        "_session",
+        "_timer",
+        "_wanted",
+    )
+
+    def __init__(
+        self, call: Call, command: FetchCommand, wanted: Iterable[Cached], session: Session | None, *, full: bool
+    ) -> None:
+        self._call = call
+        self._command = command
+        self._wanted = wanted
+        self._session = session
+        self._full = full
+        self._reply: PendingReply | None = None
+        self._retrying = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._parked: list[Partition] = []
+
+    def start(self) -> Buffers | PendingReply:
+        """Answer now if there is enough, or an error; otherwise park."""
+        found, size, urgent = self._evaluate()
+        command = self._command
+        if urgent or size >= command.min_bytes or command.max_wait_ms <= 0 or not found:
+            return self._answer(found)
+        self._reply = PendingReply()
+        self._park(found)
+        return self._reply
+
+    # --- evaluating
+
+    def _evaluate(self) -> tuple[list[_Found], int, bool]:
+        """Read every wanted partition within the limits: what was found, its size, and whether it must be told now."""
+        broker = self._call.broker
+        find = broker.partitions.find
+        budget = min(self._command.max_bytes, broker.fetch_bytes_max)
+        committed = self._command.isolation_level == READ_COMMITTED
+        found: list[_Found] = []
+        size = 0
+        urgent = False
+        for cached in self._wanted:
+            entry = _Found(cached)
+            found.append(entry)
+            partition = find((cached.topic, cached.partition))
+            try:
+                if partition is None:
+                    raise self._unknown(cached.topic)
+                entry.read(partition, budget - size, at_least_one=size == 0, committed=committed)
+            except (KafkaError, StorageFault) as error:
+                entry.fail(error)
+                urgent = True
+                continue
+            if entry.span is not None:
+                size += entry.span.size
+            elif entry.diverging_epoch is not None:
+                urgent = True
+        return found, size, urgent
+
+    def _unknown(self, topic: TopicKey) -> KafkaError:
+        known = self._call.broker.metadata.topics_by_id
+        if isinstance(topic, UUID) and topic not in known:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    # --- waiting
+
+    def _park(self, found: list[_Found]) -> None:
+        wait_ms = min(self._command.max_wait_ms, WAIT_MS_MAX)
+        self._timer = self._call.connection.loop.call_later(wait_ms / 1000, self._expire)
+        for entry in found:
+            if entry.partition is not None:
+                entry.partition.park(self)
+                self._parked.append(entry.partition)
+
+    def wake(self) -> None:
+        """Something was appended: look again, once per turn of the loop however much came."""
+        if not self._retrying:
+            self._retrying = True
+            self._call.connection.loop.call_soon(self._retry)
+
+    def _retry(self) -> None:
+        self._retrying = False
+        if self._timer is None:
+            return
+        if self._call.connection.closed:
+            self._unpark()
+            return
+        found, size, urgent = self._evaluate()
+        if urgent or size >= self._command.min_bytes:
+            self._complete(found)
+
+    def _expire(self) -> None:
+        if self._timer is None:
+            return
+        if self._call.connection.closed:
+            self._unpark()
+        else:
+            self._complete(self._evaluate()[0])
+
+    def _unpark(self) -> None:
+        assert self._timer is not None, "only a parked fetch is unparked"
+        self._timer.cancel()
+        self._timer = None
+        for partition in self._parked:
+            partition.unpark(self)
+        self._parked.clear()
+
+    def _complete(self, found: list[_Found]) -> None:
+        self._unpark()
+        assert self._reply is not None, "a parked fetch has a reply to fill"
+        result = self._answer(found)
+        if isinstance(result, PendingReply):
+            later, reply = result, self._reply
+            later.attach(lambda: reply.send(later.buffers or ()))
+        else:
+            self._reply.send(result)
+
+    # --- answering
+
+    def _answer(self, found: list[_Found]) -> Buffers | PendingReply:
+        """Encode what was found; from a thread first where the disk must be waited for."""
+        if all(entry.span is None or entry.span.resident() for entry in found):
+            for entry in found:
+                if entry.span is not None:
+                    entry.records = [entry.span.view()]
+            return self._encode(found)
+        reply = PendingReply(exclusive=True)
+        self._call.broker.spawn(self._load(found, reply))
+        return reply
+
+    async def _load(self, found: list[_Found], reply: PendingReply) -> None:
+        broker = self._call.broker
+        async with broker.cold_fetches:
+            loop = asyncio.get_running_loop()
+            left = COLD_BYTES_MAX
+            for entry in found:
+                if entry.span is None or left <= 0:
+                    continue
+                try:
+                    data = await loop.run_in_executor(broker.readers, entry.span.load)
+                except StorageFault as fault:
+                    entry.fail(fault)
+                    continue
+                left -= len(data)
+                entry.records = [data]
+        reply.send(self._encode(found))
+
+    def _tell(self, entry: _Found) -> bool:
+        """Whether a session's client must hear of this partition; remembers what it is told."""
+        cached = entry.cached
+        told = cached.changed(
+            high_watermark=entry.high_watermark,
+            log_start_offset=entry.log_start_offset,
+            must_tell=(self._full or bool(entry.records) or entry.error_code != 0 or entry.diverging_epoch is not None),
+        )
+        if entry.error_code:
+            cached.forget_answer()
+        return told
+
+    def _encode(self, found: list[_Found]) -> Buffers:
+        header = self._call.header
+        session = self._session
+        topics: list[tuple[TopicKey, list[FetchedPartition]]] = []
+        last: TopicKey | None = None
+        served: list[tuple[TopicKey, int]] = []
+        committed = self._command.isolation_level == READ_COMMITTED
+        for entry in found:
+            cached = entry.cached
+            if session is not None and not self._tell(entry):
+                continue
+            if entry.records:
+                served.append((cached.topic, cached.partition))
+            if cached.topic == last:
+                topics[-1][1].append(entry.answer(committed=committed))
+            else:
+                topics.append((cached.topic, [entry.answer(committed=committed)]))
+                last = cached.topic
+        if session is not None and len(session.partitions) > 1:
+            session.served_last(served)
+        return encode_fetch_response(
+            header.api_version,
+            header.correlation_id,
+            throttle_ms=0,
+            error_code=0,
+            session_id=session.session_id if session is not None else 0,
+            topics=topics,
+        )
+
+
+def check_epoch(partition: Partition, current_leader_epoch: int) -> None:
+    """Fence a client that follows another leader than the one there is (KIP-320)."""
+    if current_leader_epoch < 0 or current_leader_epoch == partition.leader_epoch:
+        return
+    if current_leader_epoch < partition.leader_epoch:
+        raise KafkaError(
+            ErrorCode.FENCED_LEADER_EPOCH, "The leader epoch in the request is older than the epoch on the broker."
+        )
+    raise KafkaError(
+        ErrorCode.UNKNOWN_LEADER_EPOCH, "The leader epoch in the request is newer than the epoch on the broker."
+    )

@@ -1,0 +1,156 @@
+"""Produce, key 0.
+
+Versions: 3-13 served, advertised from 0: librdkafka before 2.11.1 turns compression off where 0 is missing (KIP-896
+keeps Kafka doing the same); 0-2 end the connection.
+Behaviour: every partition of a request stands for itself. acks=all is answered when the high watermark has passed the
+batch, which means flushed unless the topic opted out; acks=1 when it is written; acks=0 never, and an error then ends
+the connection, as that is the only way left to tell.
+Deviations: transactional batches are refused until transactions are served.
+KIPs: 98 idempotence, 467 error messages, 516 topic ids (v13), 951 leader hints (v10, none with one broker).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from headrace.broker.api import Api, Call
+from headrace.model.errors import ErrorCode, KafkaError
+from headrace.net.reply import Buffers, CloseConnection, PendingReply
+from headrace.wire.produce import encode_produce_response, parse_produce
+
+if TYPE_CHECKING:
+    from headrace.broker.partition import Appended, Partition
+    from headrace.records.batch import BatchHeader
+
+Row = tuple[int, int, int, int, int, str | None]
+"""partition, error code, base offset, append time, log start offset, error message."""
+
+
+class _Answer:
+    """The answer to one produce request, filled in partition by partition."""
+
+    __slots__ = ("call", "missing", "reply", "rows")
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.rows: list[tuple[str | UUID, Row | None]] = []
+        self.missing = 0
+        self.reply: PendingReply | None = None
+
+    def buffers(self) -> Buffers:
+        """The framed response, partitions grouped by topic as they came."""
+        topics: list[tuple[str | UUID, list[Row]]] = []
+        last: str | UUID | None = None
+        for topic, row in self.rows:
+            assert row is not None, "all partitions have been answered"
+            if topic is last or topic == last:
+                topics[-1][1].append(row)
+            else:
+                topics.append((topic, [row]))
+                last = topic
+        header = self.call.header
+        return (encode_produce_response(header.api_version, header.correlation_id, topics),)
+
+    def settle(self, position: int, row: Row) -> None:
+        """One partition that had to wait is answered; the last one sends the reply."""
+        self.rows[position] = (self.rows[position][0], row)
+        self.missing -= 1
+        if self.missing == 0 and self.reply is not None:
+            self.reply.send(self.buffers())
+
+
+def _error_row(index: int, error: KafkaError) -> Row:
+    return (index, int(error.code), -1, -1, -1, error.message or None)
+
+
+def _row(partition: Partition, appended: Appended) -> Row:
+    return (
+        partition.index,
+        0,
+        appended.base_offset,
+        appended.append_time_ms,
+        partition.log.log_start_offset,
+        None,
+    )
+
+
+def _unknown(topic: str | UUID) -> KafkaError:
+    if isinstance(topic, UUID):
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+
+
+def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingReply:
+    """Append each partition's batch and answer when the promised safety is reached."""
+    command = parse_produce(frame, position, call.header.api_version)
+    acks = command.acks
+    broker = call.broker
+    find = broker.partitions.find
+    now_ms = broker.clock()
+    answer = _Answer(call)
+    rows = answer.rows
+    for topic, index, start, end in command.partitions:
+        try:
+            if not -1 <= acks <= 1:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be -1, 0 or 1.")
+            partition = find((topic, index))
+            if partition is None:
+                raise _unknown(topic)
+            if start == end:
+                raise KafkaError(ErrorCode.INVALID_RECORD, "The partition's records are empty.")
+            batch = frame[start:end]
+            header = partition.check(batch, now_ms)
+            if partition.must_queue(header):
+                _queue(answer, partition, batch, header, acks)
+                rows.append((topic, None))
+                continue
+            appended = partition.append(batch, header, now_ms)
+        except KafkaError as error:
+            rows.append((topic, _error_row(index, error)))
+            continue
+        if acks == -1 and partition.log.high_watermark < appended.end_offset:
+            rows.append((topic, None))
+            answer.missing += 1
+            _await_safety(answer, len(rows) - 1, partition, appended)
+        else:
+            rows.append((topic, _row(partition, appended)))
+    return _finish(answer, acks)
+
+
+def _finish(answer: _Answer, acks: int) -> Buffers | PendingReply:
+    if acks == 0:
+        failed = [row for _, row in answer.rows if row is not None and row[1]]
+        if failed:
+            raise CloseConnection(f"a produce with acks=0 failed with {ErrorCode(failed[0][1]).name}")
+        return ()
+    if answer.missing == 0:
+        return answer.buffers()
+    answer.reply = PendingReply()
+    return answer.reply
+
+
+def _await_safety(answer: _Answer, place: int, partition: Partition, appended: Appended) -> None:
+    def safe(error: KafkaError | None) -> None:
+        row = _row(partition, appended) if error is None else _error_row(partition.index, error)
+        answer.settle(place, row)
+
+    partition.when_safe(appended.end_offset, safe)
+
+
+def _queue(answer: _Answer, partition: Partition, batch: memoryview, header: BatchHeader, acks: int) -> None:
+    place = len(answer.rows)
+
+    def done(result: Appended | KafkaError) -> None:
+        if isinstance(result, KafkaError):
+            answer.settle(place, _error_row(partition.index, result))
+        elif acks == -1:
+            _await_safety(answer, place, partition, result)
+        else:
+            answer.settle(place, _row(partition, result))
+
+    partition.lane.submit(partition, batch, header, done)
+    answer.missing += 1
+
+
+API = Api(key=0, low=3, high=13, advertised_low=0, handle=handle, raw=True)

@@ -1,0 +1,48 @@
+"""IncrementalAlterConfigs, key 44.
+
+Versions: 0-1.
+Behaviour: sets or deletes single settings of a topic or broker, or adds words to and takes words from those that are
+lists; the rest stays. Each resource is changed wholly or not at all. A broker without a name stands for all brokers.
+Settings that need a restart are refused. `validate_only` does everything but the change.
+Deviations: levels of loggers and settings of client metrics and groups are refused.
+KIPs: 339.
+"""
+
+from __future__ import annotations
+
+from headrace.broker.api import Api, Call
+from headrace.broker.config_resources import Alteration, alter_resources
+from headrace.settings.alter import Change
+from headrace.wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+async def handle(call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+    """Change some settings of each resource."""
+    wanted = [
+        Alteration(
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            changes=[Change(config.name, config.config_operation, config.value) for config in resource.configs],
+            whole=False,
+        )
+        for resource in request.resources
+    ]
+    errors = await alter_resources(call.broker, wanted, validate_only=request.validate_only)
+    return IncrementalAlterConfigsResponse(
+        responses=tuple(
+            AlterConfigsResourceResponse(
+                error_code=int(error.code) if error else 0,
+                error_message=error.message or None if error else None,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, error in zip(request.resources, errors, strict=True)
+        )
+    )
+
+
+API = Api(key=44, low=0, high=1, handle=handle, controller=True)

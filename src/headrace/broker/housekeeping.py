@@ -1,0 +1,122 @@
+"""What a broker does when nobody asks: retention, timed flushes, checkpoints, forgetting idle producers, cleaning.
+
+Each chore is one task with its own interval; a chore that fails says so and goes on with the next round.
+Anything that touches the disk for long runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from headrace.model.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from headrace.broker.broker import Broker
+    from headrace.storage.deletion import DeletedLog, DeletedSegment
+
+logger = logging.getLogger(__name__)
+
+_FLUSH_LOOK_MS = 50
+"""How often timed flushes are looked for when a topic has `flush.ms` below its default."""
+_UNBOUNDED_MS = 2**63 - 1
+
+
+class Housekeeping:
+    """The chores of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._tasks: list[asyncio.Task[None]] = []
+        self._removals: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Begin all chores."""
+        config = self._broker.config
+        chores: list[tuple[str, Callable[[], int], Callable[[], Awaitable[None]]]] = [
+            ("retention", lambda: self._setting("log.retention.check.interval.ms"), self.retain),
+            ("flush", lambda: _FLUSH_LOOK_MS, self.flush_overdue),
+            ("checkpoint", lambda: self._setting("log.flush.offset.checkpoint.interval.ms"), self.checkpoint),
+            (
+                "producers",
+                lambda: self._setting("producer.id.expiration.check.interval.ms"),
+                self.forget_producers,
+            ),
+        ]
+        if config["log.cleaner.enable"]:
+            chores.append(("cleaner", lambda: self._setting("log.cleaner.backoff.ms"), self.clean))
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._repeat(*chore), name=chore[0]) for chore in chores]
+
+    def _setting(self, name: str) -> int:
+        value: int = self._broker.config[name]
+        return value
+
+    async def stop(self) -> None:
+        """End all chores; what runs in a thread is waited for."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for removal in tuple(self._removals):
+            removal.cancel()
+        await asyncio.gather(*self._removals, return_exceptions=True)
+
+    async def _repeat(self, name: str, interval_ms: Callable[[], int], chore: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(interval_ms() / 1000)
+            try:
+                await chore()
+            except HeadraceError as fault:
+                logger.error("chore_failed name=%s reason=%s", name, fault)  # noqa: TRY400 - the reason says it all
+
+    # --- the chores, each callable on its own by a test
+
+    async def retain(self) -> None:
+        """Roll segments that are due and delete what retention no longer keeps."""
+        broker = self._broker
+        for partition in tuple(broker.partitions):
+            log = partition.log
+            if partition.fault is not None:
+                continue
+            now_ms = broker.clock()
+            log.roll_if_due(now_ms)
+            for gone in log.delete_old_segments(now_ms):
+                self.remove_later(gone, log.config.file_delete_delay_ms)
+            await asyncio.sleep(0)
+        await self.checkpoint()
+
+    def remove_later(self, gone: DeletedSegment | DeletedLog, delay_ms: int) -> None:
+        """Remove files that were renamed out of the way, after `file.delete.delay.ms`."""
+        task = asyncio.get_running_loop().create_task(self._remove(gone, delay_ms))
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
+
+    async def _remove(self, gone: DeletedSegment | DeletedLog, delay_ms: int) -> None:
+        # Renamed files are swept at the next start if we stop before this.
+        await asyncio.sleep(delay_ms / 1000)
+        await asyncio.get_running_loop().run_in_executor(self._broker.readers, gone.remove)
+
+    async def flush_overdue(self) -> None:
+        """Flush logs whose oldest unflushed record is older than `flush.ms`."""
+        now_ms = self._broker.clock()
+        for partition in self._broker.partitions:
+            partition.flush_if_overdue(now_ms)
+
+    async def checkpoint(self) -> None:
+        """Write down how far each log is flushed and where it starts, so that recovery has less to read."""
+        await asyncio.get_running_loop().run_in_executor(self._broker.readers, self._broker.store.checkpoint)
+
+    async def forget_producers(self) -> None:
+        """Forget producers that have been idle for `producer.id.expiration.ms`."""
+        expiration_ms = self._setting("producer.id.expiration.ms")
+        now_ms = self._broker.clock()
+        for partition in self._broker.partitions:
+            partition.producers.expire(now_ms, expiration_ms)
+
+    async def clean(self) -> None:
+        """Compact logs as long as one is due."""
+        while await self._broker.compaction.run_once():
+            pass

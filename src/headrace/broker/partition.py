@@ -1,0 +1,211 @@
+"""One partition as its leader serves it: the log, its producers, and who waits for what.
+
+The rule that everything here follows: *visible is safe*.
+The high watermark is what consumers may read and what acks=all waits for.
+Where a topic flushes on acks=all (the default) it follows the disk flush; where a topic opts out it follows the
+append, as Kafka's does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from headrace.model.errors import ErrorCode, KafkaError, StorageFault
+from headrace.records.batch import BatchHeader, patch_append_time, read_header
+from headrace.records.produced import check_produced, needs_deep_check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from headrace.broker.flusher import Flusher
+    from headrace.broker.lane import Lane
+    from headrace.cores.producers import ProducerStates
+    from headrace.model.log_config import LogConfig
+    from headrace.storage.log import Log
+
+
+class Appended(NamedTuple):
+    """Where a batch went."""
+
+    base_offset: int
+    append_time_ms: int
+    """-1 unless the topic stamps records itself."""
+    end_offset: int
+    """acks=all is answered when the high watermark reaches this."""
+
+
+class FetchWaiter(Protocol):
+    """Somebody parked until there is more to read."""
+
+    def wake(self) -> None:
+        """More may be readable now."""
+
+
+class Partition:
+    """A partition this broker leads."""
+
+    __slots__ = (
+        "_fetch_waiters",
+        "_flusher",
+        "_on_fault",
+        "_safe_waiters",
+        "_unflushed_since_ms",
+        "fault",
+        "index",
+        "lane",
+        "leader_epoch",
+        "log",
+        "producers",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        log: Log,
+        producers: ProducerStates,
+        leader_epoch: int,
+        flusher: Flusher,
+        lane: Lane,
+        on_fault: Callable[[Partition, StorageFault], None],
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.producers = producers
+        self.leader_epoch = leader_epoch
+        self.lane = lane
+        self.fault: KafkaError | None = None
+        """Set when the disk failed: writes are refused until a restart, reads of what is safe go on."""
+        self._unflushed_since_ms = -1
+        self._flusher = flusher
+        self._on_fault = on_fault
+        self._safe_waiters: deque[tuple[int, Callable[[KafkaError | None], None]]] = deque()
+        self._fetch_waiters: set[FetchWaiter] = set()
+        log.high_watermark = log.log_end_offset
+
+    @property
+    def config(self) -> LogConfig:
+        """The topic's settings as they are now."""
+        return self.log.config
+
+    # --- writing
+
+    def check(self, batch: memoryview, now_ms: int) -> BatchHeader:
+        """Refuse what must not be appended; cheap, from the header."""
+        if self.fault is not None:
+            raise self.fault
+        header = check_produced(batch, self.log.config, now_ms)
+        if header.is_transactional:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Transactions are not served yet.")
+        return header
+
+    def must_queue(self, header: BatchHeader) -> bool:
+        """Whether this batch needs a thread's help first, or stands behind one that does."""
+        return bool(self.lane) or needs_deep_check(header, self.log.config)
+
+    def append(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
+        """Write one checked batch; the same batch sent again is answered as the first time."""
+        log = self.log
+        if header.producer_id >= 0:
+            known = self.producers.check(header)
+            if known is not None:
+                return Appended(known.first_offset, -1, known.last_offset + 1)
+        append_time_ms = -1
+        if log.config.message_timestamp_log_append:
+            patch_append_time(batch, 0, timestamp_ms=now_ms)
+            header = read_header(batch)
+            append_time_ms = now_ms
+        try:
+            base_offset = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        except StorageFault as fault:
+            self._on_fault(self, fault)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
+        if header.producer_id >= 0:
+            self.producers.record(header, base_offset, now_ms)
+        end_offset = log.log_end_offset
+        if log.config.flush_on_acks_all or end_offset - log.recovery_point >= log.config.flush_messages:
+            self._flusher.request(self)
+        else:
+            if self._unflushed_since_ms < 0:
+                self._unflushed_since_ms = now_ms
+            self.advance(end_offset)
+        return Appended(base_offset, append_time_ms, end_offset)
+
+    def when_safe(self, end_offset: int, done: Callable[[KafkaError | None], None]) -> None:
+        """Call `done` when everything below `end_offset` is safe, or cannot be made so."""
+        if self.fault is not None:
+            done(self.fault)
+        elif self.log.high_watermark >= end_offset:
+            done(None)
+        else:
+            self._safe_waiters.append((end_offset, done))
+
+    def advance(self, offset: int) -> None:
+        """Raise the high watermark and tell those who wait for it."""
+        if offset <= self.log.high_watermark:
+            return
+        self.log.high_watermark = offset
+        waiters = self._safe_waiters
+        while waiters and waiters[0][0] <= offset:
+            waiters.popleft()[1](None)
+        if self._fetch_waiters:
+            self.wake_fetches()
+
+    # --- the flusher's side
+
+    def flush(self) -> None:
+        """Flush in the background, whoever waits or not."""
+        if self.fault is None:
+            self._flusher.request(self)
+
+    def flush_if_overdue(self, now_ms: int) -> None:
+        """Start a background flush where the oldest unflushed append is `flush.ms` old."""
+        if self._unflushed_since_ms >= 0 and now_ms - self._unflushed_since_ms >= self.log.config.flush_ms:
+            self.flush()
+
+    def on_flushed(self) -> None:
+        """The disk has everything below the recovery point."""
+        if self.log.recovery_point == self.log.log_end_offset:
+            self._unflushed_since_ms = -1
+        self.advance(self.log.recovery_point)
+
+    def on_flush_failed(self, fault: StorageFault) -> None:
+        """Nothing more is acknowledged here; what was safe stays readable."""
+        self.fail(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
+        self._on_fault(self, fault)
+
+    def fail(self, error: KafkaError) -> None:
+        """Refuse writes from now on and answer everyone who waits for one."""
+        self.fault = error
+        waiters, self._safe_waiters = self._safe_waiters, deque()
+        for _, done in waiters:
+            done(error)
+        self.wake_fetches()
+
+    # --- reading
+
+    @property
+    def last_stable_offset(self) -> int:
+        """What a read_committed consumer may read up to."""
+        return self.log.high_watermark
+
+    def park(self, waiter: FetchWaiter) -> None:
+        """Wake `waiter` when there is more to read."""
+        self._fetch_waiters.add(waiter)
+
+    def unpark(self, waiter: FetchWaiter) -> None:
+        """Stop waking `waiter`."""
+        self._fetch_waiters.discard(waiter)
+
+    def wake_fetches(self) -> None:
+        """Have everyone parked look again."""
+        for waiter in tuple(self._fetch_waiters):
+            waiter.wake()

@@ -1,0 +1,87 @@
+"""A broker as a process: settings in, signals handled, exit code out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from headrace.broker.broker import Broker
+from headrace.model.errors import HeadraceError
+from headrace.settings.broker import BrokerConfig
+from headrace.storage.files import RealFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+FILES_OPEN_WANTED = 100_000
+
+
+def run(config_path: Path, overrides: Mapping[str, str]) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code says how it ended."""
+    assert __debug__, "the broker relies on assertions: do not run it with -O"
+    _log_to_output()
+    try:
+        config = BrokerConfig.load(config_path, overrides)
+        for warning in config.warnings:
+            logger.warning(warning)
+        _raise_file_limit()
+        _run(_serve(config))
+    except HeadraceError as error:
+        logger.error("start_failed reason=%s", error)  # noqa: TRY400 - a person reads this; the traceback helps nobody
+        return 1
+    return 0
+
+
+def _run(main: Coroutine[object, object, None]) -> None:
+    """On uvloop where there is one."""
+    try:
+        import uvloop  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+async def _serve(config: BrokerConfig) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    broker = Broker(config, files=RealFiles())
+    starting = asyncio.ensure_future(broker.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    # A signal during recovery waits for it: what has been read need not be read again.
+    try:
+        await starting
+        await stopping
+        logger.info("stopping node=%d", broker.node_id)
+    finally:
+        stopping.cancel()
+        await broker.stop()
+
+
+def _log_to_output() -> None:
+    logging.basicConfig(
+        level=logging.INFO,
+        stream=sys.stdout,
+        format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
+    )
+
+
+def _raise_file_limit() -> None:
+    """Partitions and connections are files: take as many as the system lets us."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_OPEN_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_OPEN_WANTED)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

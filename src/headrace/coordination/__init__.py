@@ -1,0 +1,1 @@
+"""Where cluster metadata is committed."""

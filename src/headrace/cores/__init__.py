@@ -1,0 +1,1 @@
+"""Deterministic minds: they decide, they never act; time and chance are arguments."""
