@@ -228,8 +228,9 @@ class Broker:
                     pass
         for topic_id, indexes in created.items():
             topic = self.metadata.topics_by_id.get(topic_id)
-            if topic is not None:
-                await self.partitions.create(topic, indexes)
+            missing = [index for index in indexes if self.partitions.find((topic_id, index)) is None]
+            if topic is not None and missing:
+                await self.partitions.create(topic, missing)
 
     async def _erase(self, topic_id: uuid.UUID) -> None:
         """Stop serving a deleted topic at once; its bytes go a little later, as readers may be amid them."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.cores.controller import ConfigChange, change_configs
+from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.ids import topic_name_fault
 from headrace.settings.alter import Change, alter_broker, alter_topic
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 class ResourceType(IntEnum):
     """Kinds of things that have settings, by Kafka's numbers."""
 
-    TOPIC = 2
-    BROKER = 4
+    TOPIC = RESOURCE_TOPIC
+    BROKER = RESOURCE_BROKER
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32

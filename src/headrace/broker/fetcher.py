@@ -91,6 +91,24 @@ class _Found:
         if span.size:
             self.span = span
 
+    def is_at_hand(self) -> bool:
+        """Whether the records can be had without waiting for the disk, or there are none to wait for."""
+        if self.span is None:
+            return True
+        try:
+            return self.span.resident()
+        except StorageFault as fault:
+            self.fail(fault)
+            return True
+
+    def take(self) -> None:
+        """Take the records as they lie in memory."""
+        if self.span is not None:
+            try:
+                self.records = [self.span.view()]
+            except StorageFault as fault:
+                self.fail(fault)
+
     def answer(self, *, committed: bool) -> FetchedPartition:
         """As the wire wants it."""
         return FetchedPartition(
@@ -235,10 +253,9 @@ class Fetch:
 
     def _answer(self, found: list[_Found]) -> Buffers | PendingReply:
         """Encode what was found; from a thread first where the disk must be waited for."""
-        if all(entry.span is None or entry.span.resident() for entry in found):
+        if all(entry.is_at_hand() for entry in found):
             for entry in found:
-                if entry.span is not None:
-                    entry.records = [entry.span.view()]
+                entry.take()
             return self._encode(found)
         reply = PendingReply(exclusive=True)
         self._call.broker.spawn(self._load(found, reply))

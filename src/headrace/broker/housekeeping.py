@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 _FLUSH_LOOK_MS = 50
 """How often timed flushes are looked for when a topic has `flush.ms` below its default."""
+_UNFINISHED_LOOK_MS = 1_000
+"""How often logs that found no room are tried again."""
 _UNBOUNDED_MS = 2**63 - 1
 
 
@@ -39,6 +41,7 @@ class Housekeeping:
         chores: list[tuple[str, Callable[[], int], Callable[[], Awaitable[None]]]] = [
             ("retention", lambda: self._setting("log.retention.check.interval.ms"), self.retain),
             ("flush", lambda: _FLUSH_LOOK_MS, self.flush_overdue),
+            ("unfinished", lambda: _UNFINISHED_LOOK_MS, self.finish_metadata),
             ("checkpoint", lambda: self._setting("log.flush.offset.checkpoint.interval.ms"), self.checkpoint),
             (
                 "producers",
@@ -104,6 +107,10 @@ class Housekeeping:
         now_ms = self._broker.clock()
         for partition in self._broker.partitions:
             partition.flush_if_overdue(now_ms)
+
+    async def finish_metadata(self) -> None:
+        """Make the logs of partitions that found no room when they were created."""
+        await self._broker.controller.finish()
 
     async def checkpoint(self) -> None:
         """Write down how far each log is flushed and where it starts, so that recovery has less to read."""

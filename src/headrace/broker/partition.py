@@ -49,6 +49,7 @@ class Partition:
     __slots__ = (
         "_fetch_waiters",
         "_flusher",
+        "_is_refusing",
         "_on_fault",
         "_safe_waiters",
         "_unflushed_since_ms",
@@ -73,7 +74,7 @@ class Partition:
         leader_epoch: int,
         flusher: Flusher,
         lane: Lane,
-        on_fault: Callable[[Partition, StorageFault], None],
+        on_fault: Callable[[Partition, StorageFault | None], None],
     ) -> None:
         self.topic = topic
         self.topic_id = topic_id
@@ -84,6 +85,8 @@ class Partition:
         self.lane = lane
         self.fault: KafkaError | None = None
         """Set when the disk failed: writes are refused until a restart, reads of what is safe go on."""
+        self._is_refusing = False
+        """Whether the last write failed; it may go better with the next."""
         self._unflushed_since_ms = -1
         self._flusher = flusher
         self._on_fault = on_fault
@@ -126,8 +129,10 @@ class Partition:
         try:
             base_offset = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except StorageFault as fault:
-            self._on_fault(self, fault)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
+            raise self._refused(fault) from fault
+        if self._is_refusing:
+            self._is_refusing = False
+            self._on_fault(self, None)
         if header.producer_id >= 0:
             self.producers.record(header, base_offset, now_ms)
         end_offset = log.log_end_offset
@@ -138,6 +143,18 @@ class Partition:
                 self._unflushed_since_ms = now_ms
             self.advance(end_offset)
         return Appended(base_offset, append_time_ms, end_offset)
+
+    def _refused(self, fault: StorageFault) -> KafkaError:
+        """A write failed: say so once, until one succeeds again; a log that cannot go on is given up."""
+        error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault))
+        if self.log.fault is not None:
+            if self.fault is None:
+                self.fail(error)
+                self._on_fault(self, fault)
+        elif not self._is_refusing:
+            self._is_refusing = True
+            self._on_fault(self, fault)
+        return error
 
     def when_safe(self, end_offset: int, done: Callable[[KafkaError | None], None]) -> None:
         """Call `done` when everything below `end_offset` is safe, or cannot be made so."""

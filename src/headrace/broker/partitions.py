@@ -60,12 +60,11 @@ class Partitions:
         """Each partition once."""
         return (partition for (topic, _), partition in self._found.items() if isinstance(topic, UUID))
 
-    def of_topic(self, topic: str | UUID) -> list[Partition]:
-        """The partitions of one topic, in order."""
-        found: list[Partition] = []
-        while (partition := self._found.get((topic, len(found)))) is not None:
-            found.append(partition)
-        return found
+    def of_topic(self, topic: str) -> list[Partition]:
+        """The partitions of one topic that are served, in order."""
+        known = self._metadata.topics.get(topic)
+        indexes = range(len(known.partitions)) if known is not None else ()
+        return [partition for index in indexes if (partition := self._found.get((topic, index))) is not None]
 
     def require(self, topic: str | UUID, index: int) -> Partition:
         """A partition, or the error a client gets for one that is not here."""
@@ -107,22 +106,31 @@ class Partitions:
     async def create(self, topic: Topic, indexes: Sequence[int]) -> None:
         """Make the logs of new partitions, in the dirs that hold the fewest, and lead them."""
         config = self.log_config(topic.name)
-        made = await asyncio.get_running_loop().run_in_executor(self._executor, self._make, topic, indexes, config)
-        self._adopt_all(topic, indexes, made)
+        made: list[tuple[Log, ProducerStates]] = []
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._make, topic, indexes, config, made)
+        finally:
+            self._adopt_all(topic, indexes, made)
 
     def create_now(self, topic: Topic, indexes: Sequence[int]) -> None:
         """The same, blocking, while the broker starts."""
-        self._adopt_all(topic, indexes, self._make(topic, indexes, self.log_config(topic.name)))
+        made: list[tuple[Log, ProducerStates]] = []
+        self._make(topic, indexes, self.log_config(topic.name), made)
+        self._adopt_all(topic, indexes, made)
 
     def _adopt_all(self, topic: Topic, indexes: Sequence[int], made: Sequence[tuple[Log, ProducerStates]]) -> None:
-        for index, (log, producers) in zip(indexes, made, strict=True):
+        for index, (log, producers) in zip(indexes, made, strict=False):
             self.adopt(topic, topic.partitions[index], log, producers)
 
-    def _make(self, topic: Topic, indexes: Sequence[int], config: LogConfig) -> list[tuple[Log, ProducerStates]]:
-        made: list[tuple[Log, ProducerStates]] = []
+    def _make(
+        self, topic: Topic, indexes: Sequence[int], config: LogConfig, made: list[tuple[Log, ProducerStates]]
+    ) -> None:
+        """Make one log after the other; those in `made` are good even if the disk fails the next."""
         for index in indexes:
             producers = self.producer_states()
-            log_dir = min((d for d in self._log_dirs if d.online), key=lambda d: len(d.logs))
+            log_dir = min((d for d in self._log_dirs if d.online), key=lambda d: len(d.logs), default=None)
+            if log_dir is None:
+                raise StorageFault("no log dir is online")
             log = log_dir.create_log(
                 f"{topic.name}-{index}",
                 topic_id=topic.topic_id,
@@ -131,18 +139,22 @@ class Partitions:
                 producers=producers,
             )
             made.append((log, producers))
-        return made
+
+    def _emptiest_log_dir(self) -> LogDir:
+        online = [log_dir for log_dir in self._log_dirs if log_dir.online]
+        if not online:
+            raise StorageFault("no log dir is online")
+        return min(online, key=lambda log_dir: len(log_dir.logs))
 
     def remove(self, topic_id: UUID) -> list[Partition]:
         """Stop serving a topic at once; its files are removed afterwards by `erase`."""
-        gone: list[Partition] = []
-        index = 0
-        while (partition := self._found.pop((topic_id, index), None)) is not None:
-            if self._found.get((partition.topic, index)) is partition:
-                del self._found[partition.topic, index]
+        # A look at all of them: one that could not be opened may be missing from the row.
+        gone = [partition for (topic, _), partition in self._found.items() if topic == topic_id]
+        for partition in gone:
+            del self._found[topic_id, partition.index]
+            if self._found.get((partition.topic, partition.index)) is partition:
+                del self._found[partition.topic, partition.index]
             partition.fail(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic was deleted."))
-            gone.append(partition)
-            index += 1
         return gone
 
     def log_dir_of(self, partition: Partition) -> LogDir:
@@ -165,8 +177,11 @@ class Partitions:
 
     # --- the disk's failures
 
-    def on_fault(self, partition: Partition, fault: StorageFault) -> None:
-        """Say what happened, once per partition and kind."""
+    def on_fault(self, partition: Partition, fault: StorageFault | None) -> None:
+        """Say that a partition's writes began to fail, and why, or that they succeed again."""
+        if fault is None:
+            logger.info("storage_recovered partition=%s-%d writes=accepted", partition.topic, partition.index)
+            return
         logger.error(
             "storage_fault partition=%s-%d reason=%s writes=%s",
             partition.topic,

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
-from headrace.coordination.standalone import TOPIC as METADATA_TOPIC
+from headrace.cores.metadata import METADATA_TOPIC
 from headrace.cores.producers import ProducerStates
 from headrace.model.errors import HeadraceError, StorageFault
 from headrace.model.ids import encode_uuid, usable_uuid
@@ -67,6 +67,7 @@ class Store:
         except HeadraceError:
             for log_dir in self.log_dirs:
                 log_dir.abandon()
+            self.log_dirs.clear()
             raise
 
     def _identify(self) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from headrace.model.metadata_records import MetadataRecord
     from headrace.storage.log import Log
 
-TOPIC = "__cluster_metadata"
 EPOCH = 1
 RECORD_VERSION = 0
 """No record says more yet than its first version can."""
@@ -53,6 +52,8 @@ class StandaloneMetadata:
         self._on_commit = on_commit
         self._turn = asyncio.Lock()
         self._fault: KafkaError | None = None
+        self._unfinished: list[MetadataRecord] = []
+        """Committed, but the broker's disk was full when it should have made logs of it."""
 
     def replay(self) -> int:
         """Bring the metadata to the end of the log; blocking, at start. Returns how many records there were."""
@@ -82,6 +83,13 @@ class StandaloneMetadata:
                 await self._commit(outcome.records)
             return outcome.reply
 
+    async def finish(self) -> None:
+        """Have the broker take over what it could not when it was committed; StorageFault if it still cannot."""
+        if self._unfinished:
+            async with self._turn:
+                await self._on_commit(self._unfinished)
+                self._unfinished.clear()
+
     async def _commit(self, records: Sequence[MetadataRecord]) -> None:
         self._append(records)
         job = self.log.flush_job()
@@ -96,7 +104,12 @@ class StandaloneMetadata:
         self.log.high_watermark = self.log.log_end_offset
         for record in records:
             self.metadata.replay(record)
-        await self._on_commit(records)
+        try:
+            await self._on_commit(records)
+        except StorageFault as fault:
+            # Committed all the same: what could not be made now is made when there is room.
+            self._unfinished += records
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)) from fault
 
     def _append(self, records: Sequence[MetadataRecord]) -> None:
         """Append a decision as one batch: all of it survives a crash, or nothing does."""

@@ -19,14 +19,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
+from headrace.net.frame_buffers import FIRST_BYTES_MAX, FrameBuffers
 from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SCRATCH_BYTES = 256 * 1024
-_GROW_BYTES = 1024 * 1024
-"""A partial frame's buffer starts at no more than this and doubles as its bytes arrive."""
 _WRITE_PIECES_MAX = 256
 """Replies to pipelined requests are gathered into one write, up to this many pieces."""
 
@@ -54,20 +52,12 @@ class Service(Protocol):
         """Answer one frame, borrowed until this returns; CloseConnection ends the connection."""
 
 
-class Tally:
-    """Bytes held in incomplete frames, over all connections that share it."""
-
-    __slots__ = ("partial_bytes",)
-
-    def __init__(self) -> None:
-        self.partial_bytes = 0
-
-
 class Connection(asyncio.BufferedProtocol):
     """The protocol object asyncio drives for one accepted socket."""
 
     __slots__ = (
         "_backlog",
+        "_buffers",
         "_closed",
         "_filled",
         "_frame",
@@ -81,9 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         "_peer_done",
         "_pending",
         "_reading_paused",
-        "_scratch",
         "_service",
-        "_tally",
         "_transport",
         "_writing_paused",
         "close_reason",
@@ -102,15 +90,13 @@ class Connection(asyncio.BufferedProtocol):
         *,
         limits: Limits,
         listener_name: str,
-        scratch: memoryview,
-        tally: Tally,
+        buffers: FrameBuffers,
         on_open: Callable[[Connection], None],
         on_close: Callable[[Connection], None],
     ) -> None:
         self._service = service
         self._limits = limits
-        self._scratch = scratch
-        self._tally = tally
+        self._buffers = buffers
         self._on_open = on_open
         self._on_close = on_close
         self._head = b""
@@ -169,29 +155,28 @@ class Connection(asyncio.BufferedProtocol):
         """Where the next bytes go: the frame under way, or the shared scratch."""
         frame = self._frame
         if frame is None:
-            return self._scratch
+            return self._buffers.scratch
         if self._filled == len(frame):
-            self._grow(frame)
-            frame = self._frame
-            assert frame is not None
-        return memoryview(frame)[self._filled :]
+            frame = self._grow(frame)
+        return memoryview(frame)[self._filled : self._frame_bytes]
 
     def buffer_updated(self, nbytes: int) -> None:
         """`nbytes` arrived where `get_buffer` said."""
         self.heard_at = self.loop.time()
         if self._frame is None:
             if self._head:
-                data = self._head + self._scratch[:nbytes]
+                data = self._head + self._buffers.scratch[:nbytes]
                 self._head = b""
                 self._consume(memoryview(bytearray(data)))
             else:
-                self._consume(self._scratch[:nbytes])
+                self._consume(self._buffers.scratch[:nbytes])
             return
         self._filled += nbytes
         if self._filled == self._frame_bytes:
-            frame = self._frame
-            self._drop_frame()
-            self._serve(memoryview(frame))
+            frame, self._frame = self._frame, None
+            self.frame_since = 0.0
+            self._serve(memoryview(frame)[: self._frame_bytes])
+            self._buffers.give_back(frame)
             self._write_out()
 
     def eof_received(self) -> bool:
@@ -242,30 +227,29 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.frame_since = self.heard_at
         size = int.from_bytes(rest[:4], "big", signed=True)
-        first = min(size, max(have, _GROW_BYTES))
-        self._frame = bytearray(first)
+        self._frame = self._buffers.take(min(size, max(have, FIRST_BYTES_MAX)))
         self._frame[:have] = rest[4:]
         self._filled = have
         self._frame_bytes = size
-        self._count_partial(first)
+        self._check_held()
 
-    def _grow(self, frame: bytearray) -> None:
+    def _grow(self, frame: bytearray) -> bytearray:
         """Double the partial frame's buffer: its owner has sent as much as it has been given."""
-        size = min(self._frame_bytes, 2 * len(frame))
-        self._frame = bytearray(size)
-        self._frame[: len(frame)] = frame
-        self._count_partial(size - len(frame))
+        larger = self._buffers.take(min(self._frame_bytes, 2 * len(frame)))
+        larger[: len(frame)] = frame
+        self._buffers.give_back(frame)
+        self._frame = larger
+        self._check_held()
+        return larger
 
-    def _count_partial(self, extra: int) -> None:
-        self._tally.partial_bytes += extra
-        if self._tally.partial_bytes > self._limits.partial_bytes_max:
+    def _check_held(self) -> None:
+        if self._buffers.held_bytes > self._limits.partial_bytes_max:
             self.close("too many bytes are held in incomplete requests (queued.max.request.bytes)")
 
     def _drop_frame(self) -> None:
         if self._frame is not None:
-            self._tally.partial_bytes -= len(self._frame)
+            self._buffers.give_back(self._frame)
         self._frame = None
-        self._frame_bytes = self._filled = 0
         self.frame_since = 0.0
 
     def _refuse_size(self, size: int) -> None:

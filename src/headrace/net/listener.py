@@ -6,7 +6,8 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from headrace.net.connection import SCRATCH_BYTES, Connection, Limits, Service, Tally
+from headrace.net.connection import Connection, Limits, Service
+from headrace.net.frame_buffers import FrameBuffers
 
 if TYPE_CHECKING:
     import ssl
@@ -39,15 +40,14 @@ class Listener:
         self._per_address: Counter[str] = Counter()
         self._on_refuse = on_refuse
         self._address_exceptions = address_exceptions or {}
-        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
-        self._tally = Tally()
+        self._buffers = FrameBuffers()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
     @property
     def partial_bytes(self) -> int:
         """Bytes held in requests that are not complete yet."""
-        return self._tally.partial_bytes
+        return self._buffers.held_bytes
 
     async def start(self, host: str | None, port: int, *, backlog: int, tls: ssl.SSLContext | None = None) -> None:
         """Bind and accept; port 0 takes a free one, told by `port` afterwards."""
@@ -74,8 +74,7 @@ class Listener:
             self._service,
             limits=self._limits,
             listener_name=self.name,
-            scratch=self._scratch,
-            tally=self._tally,
+            buffers=self._buffers,
             on_close=self._closed,
             on_open=self._opened,
         )

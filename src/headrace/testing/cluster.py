@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from headrace.broker.broker import Broker
 from headrace.broker.faults import Fault
@@ -49,7 +49,7 @@ class Cluster:
 
     # --- life
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -118,8 +118,13 @@ class Cluster:
         loop.close()
 
     async def _start_broker(self) -> None:
-        self.broker = Broker(BrokerConfig.from_properties(self._properties()), files=self._files)
-        await self.broker.start()
+        broker = Broker(BrokerConfig.from_properties(self._properties()), files=self._files)
+        try:
+            await broker.start()
+        except BaseException:
+            await broker.stop()
+            raise
+        self.broker = broker
 
     def _properties(self) -> dict[str, str]:
         return {

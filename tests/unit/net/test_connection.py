@@ -76,7 +76,7 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
+    while not condition():  # noqa: ASYNC110 - there is no event for what the other side of a socket has seen
         await asyncio.sleep(0)
 
 
@@ -244,7 +244,7 @@ def test_too_many_connections() -> None:
 
 
 def test_a_peer_that_does_not_read() -> None:
-    """Is a peer that asks for much and reads nothing served only as far as the buffers go, and in full once it reads?"""
+    """Is a peer that reads nothing served only as far as the buffers go, and in full once it reads?"""
 
     async def conversation(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from headrace.broker.api import Api, Call
 from headrace.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from headrace.broker.auto_creation import create_missing
+from headrace.cores.metadata import INTERNAL_TOPICS
 from headrace.model.errors import ErrorCode
 from headrace.model.ids import ZERO_ID, topic_name_fault
 from headrace.wire.messages.metadata import (
@@ -114,7 +115,5 @@ def _response(call: Call, request: MetadataRequest, topics: list[MetadataRespons
         ),
     )
 
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 API = Api(key=3, low=0, high=13, handle=handle)

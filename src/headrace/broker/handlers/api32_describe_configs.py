@@ -28,88 +28,81 @@ from headrace.wire.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from headrace.broker.broker import Broker
     from headrace.settings.describe import ConfigEntry
 
+Configs = tuple[DescribeConfigsResourceResult, ...]
+Overrides = frozenset[tuple[str, str]]
+
 
 def handle(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Describe each resource."""
-    topics = _Topics(call.broker)
     asked = dict.fromkeys(
         (one.resource_type, one.resource_name, frozenset(one.configuration_keys or ())) for one in request.resources
     )
-    return DescribeConfigsResponse(
-        results=tuple(_described(topics, request, kind, name, keys) for kind, name, keys in asked)
-    )
+    view = _View(call.broker, request)
+    return DescribeConfigsResponse(results=tuple(view.result(kind, name, keys) for kind, name, keys in asked))
 
 
-def _described(
-    topics: _Topics, request: DescribeConfigsRequest, kind: int, name: str, keys: frozenset[str]
-) -> DescribeConfigsResult:
-    try:
-        entries = _entries(topics, kind, name)
-    except KafkaError as error:
-        return DescribeConfigsResult(
-            error_code=int(error.code), error_message=error.message, resource_type=kind, resource_name=name
-        )
-    return DescribeConfigsResult(
-        resource_type=kind,
-        resource_name=name,
-        configs=tuple(_shown(entry, request) for entry in entries if not keys or entry.name in keys),
-    )
+class _View:
+    """The settings as one request wants to see them."""
 
+    def __init__(self, broker: Broker, request: DescribeConfigsRequest) -> None:
+        self._broker = broker
+        self._request = request
+        self._topics: dict[tuple[Overrides, frozenset[str]], Configs] = {}
+        """Topics with the same overrides, which most have, are worked out once."""
 
-def _entries(topics: _Topics, kind: int, name: str) -> Sequence[ConfigEntry]:
-    """Every setting of a resource."""
-    broker = topics.broker
-    match kind:
-        case ResourceType.TOPIC:
-            return topics.entries(name)
-        case ResourceType.BROKER:
-            if not name:
-                return describe_cluster_default(broker.config)
-            require_own_id(name, broker.node_id, expected=f"{broker.node_id} or empty string,")
-            return describe_broker(broker.config)
-        case ResourceType.BROKER_LOGGER:
-            _require_name(name, "Broker id")
-            require_own_id(name, broker.node_id, expected=str(broker.node_id))
-            return ()
-        case ResourceType.CLIENT_METRICS:
-            _require_name(name, "Client metrics subscription name")
-            return ()
-        case ResourceType.GROUP:
-            _require_name(name, "Group name")
-            return ()
-        case _:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected resource type {kind} for resource {name}")
+    def result(self, kind: int, name: str, keys: frozenset[str]) -> DescribeConfigsResult:
+        """One resource, or why it cannot be described."""
+        try:
+            configs = self._topic(name, keys) if kind == ResourceType.TOPIC else self._other(kind, name, keys)
+        except KafkaError as error:
+            return DescribeConfigsResult(
+                error_code=int(error.code), error_message=error.message, resource_type=kind, resource_name=name
+            )
+        return DescribeConfigsResult(resource_type=kind, resource_name=name, configs=configs)
+
+    def _topic(self, name: str, keys: frozenset[str]) -> Configs:
+        fault = topic_name_fault(name)
+        if fault is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        if name not in self._broker.metadata.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        overrides = self._broker.metadata.configs(RESOURCE_TOPIC, name)
+        known = (frozenset(overrides.items()), keys)
+        if known not in self._topics:
+            self._topics[known] = self._shown(describe_topic(overrides, self._broker.config), keys)
+        return self._topics[known]
+
+    def _other(self, kind: int, name: str, keys: frozenset[str]) -> Configs:
+        broker = self._broker
+        match kind:
+            case ResourceType.BROKER if not name:
+                return self._shown(describe_cluster_default(broker.config), keys)
+            case ResourceType.BROKER:
+                require_own_id(name, broker.node_id, expected=f"{broker.node_id} or empty string,")
+                return self._shown(describe_broker(broker.config), keys)
+            case ResourceType.BROKER_LOGGER:
+                _require_name(name, "Broker id")
+                require_own_id(name, broker.node_id, expected=str(broker.node_id))
+            case ResourceType.CLIENT_METRICS:
+                _require_name(name, "Client metrics subscription name")
+            case ResourceType.GROUP:
+                _require_name(name, "Group name")
+            case _:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected resource type {kind} for resource {name}")
+        return ()
+
+    def _shown(self, entries: Sequence[ConfigEntry], keys: frozenset[str]) -> Configs:
+        return tuple(_shown(entry, self._request) for entry in entries if not keys or entry.name in keys)
 
 
 def _require_name(name: str, what: str) -> None:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
-
-
-class _Topics:
-    """The settings of topics; those with the same overrides, which most have, are worked out once."""
-
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
-        self._known: dict[frozenset[tuple[str, str]], list[ConfigEntry]] = {}
-
-    def entries(self, name: str) -> list[ConfigEntry]:
-        """Every setting of a topic."""
-        fault = topic_name_fault(name)
-        if fault is not None:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
-        if name not in self.broker.metadata.topics:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-        overrides: Mapping[str, str] = self.broker.metadata.configs(RESOURCE_TOPIC, name)
-        key = frozenset(overrides.items())
-        if key not in self._known:
-            self._known[key] = describe_topic(overrides, self.broker.config)
-        return self._known[key]
 
 
 def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
