@@ -42,7 +42,7 @@ class Housekeeping:
             ("retention", lambda: self._setting("log.retention.check.interval.ms"), self.retain),
             ("flush", lambda: _FLUSH_LOOK_MS, self.flush_overdue),
             ("unfinished", lambda: _UNFINISHED_LOOK_MS, self.finish_metadata),
-            ("checkpoint", lambda: self._setting("log.flush.offset.checkpoint.interval.ms"), self.checkpoint),
+            ("checkpoint", self._checkpoint_interval_ms, self.checkpoint),
             (
                 "producers",
                 lambda: self._setting("producer.id.expiration.check.interval.ms"),
@@ -53,6 +53,13 @@ class Housekeeping:
             chores.append(("cleaner", lambda: self._setting("log.cleaner.backoff.ms"), self.clean))
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._repeat(*chore), name=chore[0]) for chore in chores]
+
+    def _checkpoint_interval_ms(self) -> int:
+        """One chore writes both checkpoints, so it runs as often as either asks for."""
+        return min(
+            self._setting("log.flush.offset.checkpoint.interval.ms"),
+            self._setting("log.flush.start.offset.checkpoint.interval.ms"),
+        )
 
     def _setting(self, name: str) -> int:
         value: int = self._broker.config[name]

@@ -6,7 +6,7 @@ Behaviour: every partition of a request stands for itself. acks=all is answered 
 batch, which means flushed unless the topic opted out; acks=1 when it is written; acks=0 never, and an error then ends
 the connection, as that is the only way left to tell.
 Deviations: transactional batches are refused until transactions are served.
-KIPs: 98 idempotence, 467 error messages, 516 topic ids (v13), 951 leader hints (v10, none with one broker).
+KIPs: 98 idempotence, 110 zstd (v7), 467 error messages, 516 topic ids (v13), 951 leader hints (v10, none needed yet).
 """
 
 from __future__ import annotations
@@ -17,11 +17,15 @@ from uuid import UUID
 from headrace.broker.api import Api, Call
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
+from headrace.records.compression import ZSTD
 from headrace.wire.produce import encode_produce_response, parse_produce
 
 if TYPE_CHECKING:
     from headrace.broker.partition import Appended, Partition
     from headrace.records.batch import BatchHeader
+
+ZSTD_FIRST = 7
+"""Consumers of that time cannot read it, so producers of that time must not write it (KIP-110)."""
 
 Row = tuple[int, int, int, int, int, str | None]
 """partition, error code, base offset, append time, log start offset, error message."""
@@ -83,7 +87,8 @@ def _unknown(topic: str | UUID) -> KafkaError:
 
 def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingReply:
     """Append each partition's batch and answer when the promised safety is reached."""
-    command = parse_produce(frame, position, call.header.api_version)
+    version = call.header.api_version
+    command = parse_produce(frame, position, version)
     acks = command.acks
     broker = call.broker
     find = broker.partitions.find
@@ -101,6 +106,11 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
                 raise KafkaError(ErrorCode.INVALID_RECORD, "The partition's records are empty.")
             batch = frame[start:end]
             header = partition.check(batch, now_ms)
+            if version < ZSTD_FIRST and header.codec == ZSTD:
+                raise KafkaError(
+                    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                    f"Produce {version} does not know zstd; use {ZSTD_FIRST} or later.",
+                )
             if partition.must_queue(header):
                 _queue(answer, partition, batch, header, acks)
                 rows.append((topic, None))

@@ -10,11 +10,12 @@ may need the disk and runs in a thread.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from headrace.broker.api import Api, Call
 from headrace.broker.fetcher import check_epoch
-from headrace.model.errors import ErrorCode, KafkaError
+from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -25,6 +26,8 @@ from headrace.wire.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from headrace.broker.partition import Partition
+
+logger = logging.getLogger(__name__)
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 
@@ -57,6 +60,9 @@ async def _partition(
         timestamp, offset, epoch = await _look_up(call, partition, asked.timestamp, committed=isolation_level == 1)
     except KafkaError as error:
         return ListOffsetsPartitionResponse(partition_index=index, error_code=int(error.code))
+    except StorageFault as fault:
+        logger.error("lookup_failed partition=%s-%d reason=%s", topic, index, fault)  # noqa: TRY400
+        return ListOffsetsPartitionResponse(partition_index=index, error_code=int(ErrorCode.KAFKA_STORAGE_ERROR))
     return ListOffsetsPartitionResponse(partition_index=index, timestamp=timestamp, offset=offset, leader_epoch=epoch)
 
 
