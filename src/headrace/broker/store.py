@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -37,6 +38,7 @@ METADATA_CONFIG = LogConfig(cleanup_delete=False, flush_on_acks_all=True, max_me
 METADATA_TOPIC_ID = UUID(int=1)
 """The id Kafka reserves for the metadata topic."""
 _PROGRESS_STEPS = 10
+_FLUSH_THREADS = 8
 
 
 class WrongCluster(HeadraceError):
@@ -147,6 +149,20 @@ class Store:
                     metadata.topics[topic], metadata.topics[topic].partitions[int(index)], log, states[name]
                 )
         self._make_missing(metadata, partitions)
+        self._make_safe()
+
+    def _make_safe(self) -> None:
+        """Flush what an unclean stop left in the page cache: it is readable from now on, and visible is safe."""
+        unflushed = [
+            log for log_dir in self.log_dirs for log in log_dir.logs.values() if log.recovery_point < log.log_end_offset
+        ]
+        if not unflushed:
+            return
+        with ThreadPoolExecutor(_FLUSH_THREADS, thread_name_prefix="recovery-flush") as threads:
+            for log, fault in zip(unflushed, threads.map(_flush, unflushed), strict=True):
+                if fault is not None:
+                    logger.error("partition_offline name=%s reason=%s", log.name, fault)
+        self.checkpoint()
 
     def _wanted(self, log_dir: LogDir, metadata: Metadata) -> list[str]:
         """The partitions of a dir that exist in the metadata; what a deletion left behind is removed."""
@@ -207,6 +223,17 @@ class Store:
             except StorageFault as fault:
                 logger.error("close_failed path=%s reason=%s", log_dir.path, fault)  # noqa: TRY400
         self.log_dirs.clear()
+
+
+def _flush(log: Log) -> StorageFault | None:
+    try:
+        job = log.flush_job()
+        if job is not None:
+            job.run()
+            log.flushed(job)
+    except StorageFault as fault:
+        return fault
+    return None
 
 
 def _fresh_id() -> UUID:
