@@ -1,0 +1,18 @@
+"""What the log says when its own bytes cannot be right."""
+
+from typing import NamedTuple
+
+from headrace.model.errors import StorageFault
+
+
+class CorruptLog(StorageFault):
+    """Bytes on the disk that the log cannot have written so; nothing is dropped, the log does not open."""
+
+
+class Finding(NamedTuple):
+    """Harm done to flushed data that recovery met and left as it was, for the owner to say aloud."""
+
+    path: str
+    position: int
+    offset: int
+    reason: str

@@ -1,0 +1,308 @@
+"""One log dir: a directory of partition directories, with the files that say how it was left.
+
+Opening it takes the lock, notes whether the last stop was a clean one and removes that mark at once: a crash from here
+on is an unclean stop. Closing flushes every log, writes the checkpoints and sets the mark again, in this order.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from headrace.model.errors import StorageFault
+from headrace.model.log_config import LogConfig
+from headrace.storage.checkpoint_file import replace_file
+from headrace.storage.corruption import CorruptLog, Finding
+from headrace.storage.deletion import DeletedLog, mark_directory
+from headrace.storage.files import Files, Lock, Space
+from headrace.storage.log import Log
+from headrace.storage.meta_properties import MetaProperties, read_meta, read_topic_id, write_meta, write_topic_id
+from headrace.storage.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, read_offsets, write_offsets
+from headrace.storage.producer_journal import ProducerJournal
+
+LOCK_FILE = ".lock"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+_LOG_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}-(?:0|[1-9][0-9]{0,9})\Z")
+_DELETED_NAME = re.compile(r".+\.[0-9a-f]{32}-delete\Z")
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadReport:
+    """What came of loading a log dir's partitions."""
+
+    logs: dict[str, Log]
+    failed: dict[str, StorageFault]
+    """Partitions that cannot be served, and why; nothing of theirs was changed beyond what recovery is allowed."""
+
+
+class LogDir:
+    """An opened and locked log dir, and the logs in it."""
+
+    __slots__ = (
+        "_checkpointing",
+        "_lock",
+        "_log_starts",
+        "_noted",
+        "_recovery_points",
+        "clean_shutdown",
+        "files",
+        "findings",
+        "logs",
+        "meta",
+        "online",
+        "path",
+    )
+
+    def __init__(self, files: Files, path: str, lock: Lock) -> None:
+        self.files = files
+        self.path = path
+        self._lock = lock
+        self.logs: dict[str, Log] = {}
+        """The open logs by name ("topic-0")."""
+        self.findings: list[Finding] = []
+        """What was wrong with the log dir's own files and could be done without."""
+        self.clean_shutdown = False
+        """Whether the last stop was a clean one."""
+        self.online = True
+        """Cleared by the owner once a flush failed here: nothing is acknowledged from this dir again."""
+        self.meta: MetaProperties | None = None
+        self._recovery_points: dict[str, int] = {}
+        self._log_starts: dict[str, int] = {}
+        self._noted: set[str] = set()
+        """The logs that the checkpoint files on the disk may speak of."""
+        self._checkpointing = threading.Lock()
+        """A checkpoint is written by one thread at a time, so that an older one never replaces a newer one."""
+
+    @classmethod
+    def open(cls, files: Files, path: str) -> "LogDir":
+        """Open a log dir, making it if there is none; StorageFault if another process has it or it cannot be read."""
+        try:
+            _make(files, path)
+            lock = files.lock(f"{path}/{LOCK_FILE}")
+        except OSError as problem:
+            raise StorageFault(f"{path}: {problem}") from problem
+        if lock is None:
+            raise StorageFault(f"{path} is in use by another process")
+        log_dir = cls(files, path, lock)
+        try:
+            log_dir._read()
+        except OSError as problem:
+            lock.release()
+            raise StorageFault(f"{path}: {problem}") from problem
+        except CorruptLog:
+            lock.release()
+            raise
+        return log_dir
+
+    def _read(self) -> None:
+        self.meta = read_meta(self.files, self.path)
+        self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
+        self._log_starts = self._read_checkpoint(LOG_STARTS)
+        self._noted = self._recovery_points.keys() | self._log_starts.keys()
+        self.clean_shutdown = self.files.stat(f"{self.path}/{CLEAN_SHUTDOWN}") is not None
+        if self.clean_shutdown:
+            self.files.unlink(f"{self.path}/{CLEAN_SHUTDOWN}")
+            self.files.fsync_dir(self.path)
+
+    def _read_checkpoint(self, name: str) -> dict[str, int]:
+        """Without a checkpoint recovery looks at every batch, which is slow but loses nothing."""
+        path = f"{self.path}/{name}"
+        try:
+            return read_offsets(self.files, path)
+        except CorruptLog as fault:
+            self.findings.append(Finding(path, 0, -1, str(fault)))
+            return {}
+
+    def write_meta(self, meta: MetaProperties) -> None:
+        """Format the log dir: say whose it is."""
+        try:
+            write_meta(self.files, self.path, meta)
+        except OSError as problem:
+            raise StorageFault(f"{self.path}: {problem}") from problem
+        self.meta = meta
+
+    def log_names(self) -> list[str]:
+        """The partitions that have a directory here, in order."""
+        return sorted(name for name in self._names() if _LOG_NAME.match(name) and not _DELETED_NAME.match(name))
+
+    def deleted_logs(self) -> list[DeletedLog]:
+        """Directories of deleted partitions that a stop kept from being removed."""
+        return [DeletedLog(self.files, f"{self.path}/{name}") for name in self._names() if _DELETED_NAME.match(name)]
+
+    def _names(self) -> list[str]:
+        try:
+            return self.files.listdir(self.path)
+        except OSError as problem:
+            raise StorageFault(f"{self.path}: {problem}") from problem
+
+    def topic_id(self, name: str) -> UUID | None:
+        """The topic a partition's directory says it belongs to."""
+        try:
+            return read_topic_id(self.files, f"{self.path}/{name}")
+        except OSError as problem:
+            raise StorageFault(f"{self.path}/{name}: {problem}") from problem
+
+    def load(
+        self,
+        names: Sequence[str],
+        *,
+        config_for: Callable[[str], LogConfig],
+        producers_for: Callable[[str], ProducerJournal],
+        now_ms: int,
+        threads: int = 1,
+        on_progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+    ) -> LoadReport:
+        """Open partitions that exist, several at a time after an unclean stop; progress is (done, total, name)."""
+
+        def open_log(name: str) -> Log | StorageFault:
+            try:
+                return self._open_log(name, config_for(name), producers_for(name), now_ms)
+            except StorageFault as fault:
+                return fault
+
+        report = LoadReport(logs={}, failed={})
+        # A clean start is all small system calls: threads would only fight over the interpreter.
+        results = _each(names, open_log, 1 if self.clean_shutdown else threads)
+        for done, (name, result) in enumerate(results, start=1):
+            if isinstance(result, StorageFault):
+                report.failed[name] = result
+            else:
+                report.logs[name] = result
+            on_progress(done, len(names), name)
+        self.logs.update(report.logs)
+        return report
+
+    def _open_log(self, name: str, config: LogConfig, producers: ProducerJournal, now_ms: int) -> Log:
+        return Log.open(
+            self.files,
+            f"{self.path}/{name}",
+            config=config,
+            now_ms=now_ms,
+            clean_shutdown=self.clean_shutdown,
+            recovery_point=self._recovery_points.get(name, 0),
+            log_start_offset=self._log_starts.get(name, 0),
+            producers=producers,
+        )
+
+    def create_log(
+        self, name: str, *, topic_id: UUID, config: LogConfig, producers: ProducerJournal, now_ms: int
+    ) -> Log:
+        """Make a partition's directory and open its empty log; durable with the log's first flush."""
+        assert _LOG_NAME.match(name), name
+        self._recovery_points.pop(name, None)
+        self._log_starts.pop(name, None)
+        if name in self._noted:
+            # The checkpoints still speak of an earlier partition of this name: after a crash they would be believed,
+            # and a log that begins before the old one's start would be dropped.
+            self.write_checkpoints()
+        self._clear(f"{self.path}/{name}")
+        log = self._open_log(name, config, producers, now_ms)
+        try:
+            write_topic_id(self.files, log.path, topic_id, sync=False)
+        except OSError as problem:
+            raise StorageFault(f"{log.path}: {problem}") from problem
+        self.logs[name] = log
+        return log
+
+    def _clear(self, path: str) -> None:
+        """Remove what an earlier partition of the same name left: one that could not be read, or was not made whole."""
+        try:
+            if self.files.stat(path) is not None:
+                DeletedLog(self.files, mark_directory(self.files, path)).remove()
+        except OSError as problem:
+            raise StorageFault(f"{path}: {problem}") from problem
+
+    def delete_log(self, name: str) -> DeletedLog:
+        """Take a partition out; its directory is renamed at once and to be removed later."""
+        log = self.logs.pop(name)
+        self._recovery_points.pop(name, None)
+        self._log_starts.pop(name, None)
+        return log.delete()
+
+    def write_checkpoints(self) -> None:
+        """Write down recovery points and log starts; blocking, durable on return, any thread."""
+        with self._checkpointing:
+            logs = list(self.logs.values())
+            noted = {log.name for log in logs} | self._recovery_points.keys() | self._log_starts.keys()
+            self._recovery_points.update((log.name, log.recovery_point) for log in logs)
+            self._log_starts.update((log.name, log.log_start_offset) for log in logs)
+            try:
+                # Copies, as another thread may be making or deleting a log.
+                write_offsets(self.files, f"{self.path}/{RECOVERY_POINTS}", dict(self._recovery_points))
+                starts = {name: offset for name, offset in dict(self._log_starts).items() if offset > 0}
+                write_offsets(self.files, f"{self.path}/{LOG_STARTS}", starts)
+                self._noted = noted
+            except OSError as problem:
+                raise StorageFault(f"{self.path}: cannot write checkpoints: {problem}") from problem
+
+    def truncate(self, log: Log, offset: int) -> None:
+        """Truncate a log, its lowered recovery point first: recovery must not miss what is about to go; blocking."""
+        log.lower_recovery_point(offset)
+        self.write_checkpoints()
+        log.truncate_to(offset)
+
+    def space(self) -> Space:
+        """Room on the volume."""
+        try:
+            return self.files.space(self.path)
+        except OSError as problem:
+            raise StorageFault(f"{self.path}: {problem}") from problem
+
+    def close(self, now_ms: int, *, threads: int = 4) -> dict[str, StorageFault]:
+        """Flush and close all logs and mark the stop as clean if all went well; what did not, by name. Blocking."""
+
+        def close_log(name: str) -> StorageFault | None:
+            try:
+                self.logs[name].close(now_ms)
+            except StorageFault as fault:
+                return fault
+            return None
+
+        failed = {name: fault for name, fault in _each(list(self.logs), close_log, threads) if fault is not None}
+        try:
+            self.write_checkpoints()
+            if not failed and self._all_recovered():
+                text = json.dumps({"version": 0, "brokerEpoch": -1})
+                replace_file(self.files, f"{self.path}/{CLEAN_SHUTDOWN}", text.encode())
+        except OSError as problem:
+            raise StorageFault(f"{self.path}: {problem}") from problem
+        finally:
+            self._lock.release()
+        return failed
+
+    def _all_recovered(self) -> bool:
+        """Whether no partition here is as an unclean stop left it: one that was never opened must be recovered yet."""
+        return self.clean_shutdown or set(self.log_names()) <= set(self.logs)
+
+    def abandon(self) -> None:
+        """Let go of the lock and leave everything as it is, as a crash would."""
+        self._lock.release()
+
+
+def _make(files: Files, path: str) -> None:
+    """Make a directory, and its name durable all the way up."""
+    missing = []
+    while path and files.stat(path) is None:
+        missing.append(path)
+        path = path.rpartition("/")[0]
+    if missing:
+        files.mkdir(missing[0])
+    for made in missing:
+        files.fsync_dir(made.rpartition("/")[0] or ("/" if made.startswith("/") else "."))
+
+
+def _each(names: Sequence[str], work: Callable[[str], _Result], threads: int) -> Iterator[tuple[str, _Result]]:
+    """Each name with what work made of it, as it gets done."""
+    if threads <= 1 or len(names) <= 1:
+        yield from ((name, work(name)) for name in names)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="log-dir") as pool:
+        waiting = {pool.submit(work, name): name for name in names}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()

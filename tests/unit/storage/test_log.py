@@ -1,0 +1,624 @@
+"""Does a log append, read, roll, flush and truncate as its owner expects, and fail only in the ways it promises?"""
+
+import errno
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from headrace.model.errors import ErrorCode, KafkaError, StorageFault
+from headrace.model.log_config import LogConfig
+from headrace.records.batch import read_header
+from headrace.storage import log as log_module
+from headrace.storage.flush_job import FlushJob
+from headrace.storage.span import Span
+from unit.storage.samples import CONFIG, Journal, append, batch, fill, flush, open_log, producer, read_all
+
+
+@pytest.fixture
+def log(disk):
+    """An empty log on either disk."""
+    return open_log(disk.files, f"{disk.root}/t-0")
+
+
+def bases(log):
+    return [segment.base_offset for segment in log.segments()]
+
+
+# Appending and reading
+
+
+def test_offsets_are_dense(log):
+    """Does every batch get the next offsets, and say so in its own bytes?"""
+    assert append(log, 1, 2, 3, epoch=4) == 0
+    assert append(log, 4, epoch=4) == 3
+    assert log.log_end_offset == 4
+
+    header = read_header(log.read(3, max_bytes=1000, limit_offset=4).view())
+
+    assert (header.base_offset, header.leader_epoch, header.last_offset) == (3, 4, 3)
+
+
+def test_everything_reads_back(log):
+    """Is the whole log read, segment by segment, whatever is asked for at a time?"""
+    fill(log, 60)
+
+    assert len(bases(log)) > 3
+    for max_bytes in (1, 100, 300, 10_000):
+        assert read_all(log, max_bytes=max_bytes) == list(range(60))
+
+
+def test_any_offset_of_a_batch_brings_the_whole_batch(log):
+    """Does a read from inside a batch begin with that batch?"""
+    append(log, 1)
+    append(log, 1, 2, 3)
+    span = log.read(2, max_bytes=1000, limit_offset=4)
+
+    assert (span.base_offset, span.end_offset) == (1, 4)
+    assert read_header(span.view()).base_offset == 1
+
+
+def test_the_first_batch_may_be_too_big(log):
+    """Does the first batch come whole although it is too big, unless the caller says no?"""
+    fill(log, 3)
+    span = log.read(0, max_bytes=1, limit_offset=3)
+
+    assert (span.base_offset, span.end_offset) == (0, 1)
+    assert log.read(0, max_bytes=1, limit_offset=3, at_least_one=False).size == 0
+
+
+def test_nothing_at_or_behind_the_limit(log):
+    """Do reads stop before the limit, be it at a batch's start or inside one?"""
+    fill(log, 3)
+    append(log, 1, 2, 3)
+    for _ in range(2):
+        assert log.read(0, max_bytes=9999, limit_offset=2).end_offset == 2
+        assert log.read(0, max_bytes=9999, limit_offset=4).end_offset == 3
+        assert log.read(3, max_bytes=9999, limit_offset=4).size == 0
+        assert log.read(2, max_bytes=9999, limit_offset=2).size == 0
+    span = log.read(0, max_bytes=9999, limit_offset=4)
+
+    assert [read_header(span.view(), i).base_offset for i in range(0, span.size, span.size // 3)] == [0, 1, 2]
+
+
+def test_out_of_range(log):
+    """Is an offset before the start or behind the end refused, and the end itself just empty?"""
+    fill(log, 3)
+    for offset in (-1, 4, 2**62):
+        with pytest.raises(KafkaError) as refused:
+            log.read(offset, max_bytes=100, limit_offset=3)
+        assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+    span = log.read(3, max_bytes=100, limit_offset=3)
+
+    assert (span.size, span.end_offset, bytes(span.view()), span.load(), span.resident()) == (0, 3, b"", b"", True)
+
+
+def test_load_is_view(log):
+    """Does loading in a thread give the bytes that viewing gives?"""
+    fill(log, 5)
+    span = log.read(1, max_bytes=200, limit_offset=5)
+
+    assert isinstance(span, Span)
+    assert span.load() == bytes(span.view())
+    assert len(span.load()) == span.size
+
+
+def test_a_reader_that_follows_needs_no_search(disk, monkeypatch):
+    """Is a reader at the log's end served without looking at the index again?"""
+    log = open_log(disk.files, f"{disk.root}/t-0", config=LogConfig())
+    append(log, 1)
+    offset = log.read(0, max_bytes=999, limit_offset=1).end_offset
+    monkeypatch.setattr(type(log), "_find", None)
+    for i in range(5):
+        append(log, i)
+        offset = log.read(offset, max_bytes=999, limit_offset=log.log_end_offset).end_offset
+
+    assert offset == 6
+
+
+def test_few_segments_stay_open(log):
+    """Do segments behind the active one give up their descriptors, and read well all the same?"""
+    fill(log, 100)
+    read_all(log)
+    opened = [segment for segment in log.segments()[:-1] if segment._file is not None]
+
+    assert len(opened) == log_module._OPEN_SEGMENTS_MAX
+    assert read_all(log) == list(range(100))
+
+
+# Rolling
+
+
+def test_roll_by_size(log):
+    """Is no segment greater than segment.bytes, unless one batch alone is?"""
+    fill(log, 30)
+    append(log, 1, size=3000)
+    append(log, 1)
+
+    sizes = [segment.size for segment in log.segments()]
+
+    assert all(size <= CONFIG.segment_bytes for size in sizes[:-2])
+    assert sizes[-2] > 3000
+    assert bases(log)[-2:] == [30, 31]
+
+
+def test_roll_by_time(disk):
+    """Does a batch that is segment.ms later than the first of its segment begin a new one, by the batches' own time?"""
+    log = open_log(disk.files, f"{disk.root}/t-0", config=LogConfig(segment_ms=100))
+    for timestamp in (1000, 1100, 1101, 900, 1202):
+        append(log, timestamp)
+
+    assert bases(log) == [0, 2, 4]
+
+    log.close(0)
+    log = open_log(disk.files, f"{disk.root}/t-0", config=LogConfig(segment_ms=100), clean=True)
+    append(log, 1302)
+    append(log, 1303)
+
+    assert bases(log) == [0, 2, 4, 6]
+
+
+def test_roll_when_due(log):
+    """Is a segment rolled that nothing comes in for, but not an empty one?"""
+    log.config = LogConfig(segment_ms=100)
+
+    assert not log.roll_if_due(1000)
+
+    append(log, 1)
+
+    assert not log.roll_if_due(99)
+    assert log.roll_if_due(100)
+    assert not log.roll_if_due(100)
+    assert bases(log) == [0, 1]
+
+
+def test_jitter_is_each_segments_own(disk):
+    """Do partitions with segment.jitter.ms roll at different times, the same ones every time?"""
+    due = []
+    for name in ("a-0", "b-0", "a-0"):
+        log = open_log(disk.files, f"{disk.root}/{name}", config=LogConfig(segment_ms=1000, segment_jitter_ms=900))
+        if not log.log_end_offset:
+            append(log, 1)
+        due.append(next(now for now in range(2000) if log.roll_if_due(now)) if log.segments()[-1].size else due[0])
+
+    assert due[0] == due[2] != due[1]
+    assert all(100 <= when <= 1000 for when in due)
+
+
+def test_roll_when_an_index_is_full(log):
+    """Does a segment end when its index may not grow?"""
+    log.config = LogConfig(index_interval_bytes=1, segment_index_bytes=48)
+    fill(log, 20)
+
+    assert bases(log) == [0, 4, 8, 12, 16]
+
+
+def test_roll_before_an_offset_does_not_fit(memory):
+    """Does a follower begin a new segment when an offset is too far from the base for the index?"""
+    log = open_log(memory, "/data/t-0", config=LogConfig())
+    for offset in (0, 2**31 - 1, 2**31):
+        log.append_follower(memoryview(batch(1000, base_offset=offset, leader_epoch=0)), 0)
+
+    assert bases(log) == [0, 2**31]
+    assert read_all(log) == [0, 2**31 - 1, 2**31]
+
+
+def test_a_change_of_settings_counts_at_once(log):
+    """Does a smaller segment.bytes roll with the next append?"""
+    fill(log, 3)
+    log.config = replace(CONFIG, segment_bytes=100)
+    append(log, 1)
+
+    assert bases(log) == [0, 3]
+
+
+def test_rolling_takes_a_snapshot(disk):
+    """Are the producers written down as of the new segment's start?"""
+    journal = Journal()
+    log = open_log(disk.files, f"{disk.root}/t-0", producers=journal)
+    append(log, 1)
+    journal.known = [producer(5, 0)]
+    log.roll(0)
+    again = Journal()
+    open_log(disk.files, f"{disk.root}/t-0", producers=again)
+
+    assert again.loaded == [producer(5, 0)]
+    assert again.replayed == []
+
+
+# Faults
+
+
+def test_a_full_disk(memory):
+    """Is an append that finds no room refused with the log unchanged, and does it work again when there is room?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 3)
+    for room in (0, 10, 50):
+        memory.capacity = memory.used + room
+        with pytest.raises(StorageFault, match="No space"):
+            append(log, 1)
+
+        assert log.log_end_offset == 3
+        assert log.fault is None
+        assert read_all(log) == [0, 1, 2]
+
+    memory.capacity = 1 << 30
+
+    assert append(log, 1) == 3
+    assert read_all(log) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_failed_write_left_does_not_come_back(memory, seed):
+    """After a clean stop and a power cut, is no part of a batch there whose write was undone?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 3)
+    flush(log)
+    memory.capacity = memory.used + 60
+    with pytest.raises(StorageFault):
+        append(log, 1)
+    memory.capacity = 1 << 30
+    log.close(0)
+    memory.power_cut(Random(seed))
+
+    assert read_all(open_log(memory, "/data/t-0", clean=True)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("path", [".log", ".index", ".timeindex", ".snapshot"])
+def test_no_room_to_roll(memory, path):
+    """Is a roll that fails at any file no roll at all, and does a later one succeed?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 9)
+    count = len(log.segments())
+    while log.segments()[-1].size + len(batch()) <= CONFIG.segment_bytes:
+        append(log, 1)
+    end_offset = log.log_end_offset
+    memory.fail_next("create", errno.ENOSPC, path_contains=path)
+    with pytest.raises(StorageFault, match="cannot roll"):
+        append(log, 1)
+
+    assert log.log_end_offset == end_offset
+    assert len(log.segments()) == count
+
+    append(log, 1)
+
+    assert len(log.segments()) == count + 1
+    assert read_all(open_log(memory, "/data/t-0")) == list(range(end_offset + 1))
+
+
+def test_a_write_that_cannot_be_undone_breaks_the_log(memory):
+    """Does the log take nothing more, and read only what was flushed?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 2)
+    flush(log)
+    append(log, 1)
+    memory.capacity = memory.used + 10
+    memory.fail_next("truncate")
+    with pytest.raises(StorageFault, match="cannot be undone"):
+        append(log, 1)
+    memory.capacity = 1 << 30
+    for refused in (lambda: append(log, 1), log.flush_job, lambda: log.roll(0), lambda: log.truncate_to(0)):
+        with pytest.raises(StorageFault, match="cannot be undone"):
+            refused()
+
+    assert log.read(0, max_bytes=999, limit_offset=3).end_offset == 2
+    with pytest.raises(StorageFault, match="cannot be undone"):
+        log.read(2, max_bytes=999, limit_offset=3)
+
+
+@pytest.mark.parametrize("operation", ["fsync", "fsync_dir"])
+def test_a_failed_flush_breaks_the_log(memory, operation):
+    """Is nothing flushed, appended or promised after a flush that failed, though the next one would succeed?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 2)
+    job = log.flush_job()
+    memory.fail_next(operation)
+    with pytest.raises(StorageFault, match="flush failed"):
+        job.run()
+
+    assert log.recovery_point == 0
+    assert "flush failed" in log.fault
+    with pytest.raises(StorageFault):
+        log.flush_job()
+    with pytest.raises(StorageFault):
+        append(log, 1)
+    with pytest.raises(StorageFault):
+        log.close(0)
+
+
+def test_a_read_error(memory):
+    """Is a disk that cannot read a StorageFault, not an OSError?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 5)
+    for read in (
+        lambda: log.read(2, max_bytes=99, limit_offset=5),
+        lambda: log.read(0, max_bytes=99, limit_offset=5).view(),
+        lambda: log.read(0, max_bytes=99, limit_offset=5).load(),
+        lambda: log.offset_for_timestamp(1002),
+        log.offset_of_max_timestamp,
+    ):
+        log._positions.clear()
+        memory.fail_next("read")
+        with pytest.raises(StorageFault, match="Input/output"):
+            read()
+        memory._faults.clear()
+
+
+# Flushing
+
+
+def test_flushing_moves_the_recovery_point(log):
+    """Does it move to where the log ended when the job was made, and is there then nothing more to flush?"""
+    fill(log, 2)
+    job = log.flush_job()
+    append(log, 1)
+
+    assert isinstance(job, FlushJob)
+    assert job.end_offset == 2
+
+    job.run()
+    log.flushed(job)
+
+    assert log.recovery_point == 2
+
+    flush(log)
+
+    assert log.recovery_point == 3
+    assert log.flush_job() is None
+
+
+def test_what_is_flushed_survives(memory):
+    """Is everything below the recovery point there after a power cut, over segments and all?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 40)
+    flush(log)
+    append(log, 1)
+    memory.power_cut()
+    log = open_log(memory, "/data/t-0")
+
+    assert read_all(log) == list(range(40))
+    assert log.latest_epoch == 0
+
+
+def test_rolled_segments_are_flushed_before_the_active_one(memory):
+    """Is the order of flushes the order of offsets, so that what is durable is a prefix?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 30)
+    flushed = []
+    memory.before = lambda operation, path: flushed.append(path[-24:]) if operation == "fsync" else None
+    flush(log)
+    logs = [path for path in flushed if path.endswith(".log")]
+
+    assert logs == [f"{base:020d}.log" for base in bases(log)]
+
+
+def test_a_truncation_makes_a_flush_stale(log):
+    """Does a flush that was under way not count when the log was truncated and grew again meanwhile?"""
+    fill(log, 5)
+    job = log.flush_job()
+    job.run()
+    log.truncate_to(2)
+    fill(log, 5)
+    log.flushed(job)
+
+    assert log.recovery_point <= 2
+
+
+def test_a_flush_of_what_was_truncated_meanwhile(log):
+    """Is a flush that finds its segments gone no failure?"""
+    fill(log, 40)
+    job = log.flush_job()
+    log.truncate_to(3)
+    job.run()
+    log.flushed(job)
+
+    assert log.fault is None
+    assert log.recovery_point <= 3
+    assert read_all(log) == [0, 1, 2]
+
+
+def test_a_flush_whose_files_somebody_took(memory):
+    """Is a flush that finds files gone which nobody removed through the log a failure?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 40)
+    job = log.flush_job()
+    memory.unlink(log.segments()[0].path(".index"))
+    with pytest.raises(StorageFault, match="flush failed"):
+        job.run()
+
+
+def test_only_new_entries_are_written_in_batches(memory):
+    """Do many index entries go to the file with a flush, and the rest with the roll?"""
+    log = open_log(memory, "/data/t-0", config=LogConfig(index_interval_bytes=1))
+    fill(log, 300)
+    flush(log)
+
+    assert memory.read("/data/t-0/00000000000000000000.index") == b""
+
+    fill(log, 300)
+    flush(log)
+
+    assert len(memory.read("/data/t-0/00000000000000000000.index")) == 599 * 8
+
+    fill(log, 10)
+    log.roll(0)
+
+    assert memory.read("/data/t-0/00000000000000000000.index") == log.segments()[0].offset_index.encode()
+
+
+# Followers and epochs
+
+
+def test_a_follower_keeps_the_leaders_offsets(log):
+    """Are batches appended as numbered, gaps included, their epochs and producers noted?"""
+    journal = Journal()
+    log._producers = journal
+    parts = [batch(1, base_offset=0, leader_epoch=0), batch(1, 2, base_offset=5, leader_epoch=2)]
+
+    assert log.append_follower(memoryview(b"".join(parts)), 0) == 7
+    assert read_all(log) == [0, 5]
+    assert log.read(2, max_bytes=999, limit_offset=7).base_offset == 5
+    assert log.end_offset_for_epoch(0) == (0, 5)
+    assert journal.replayed == [0, 5]
+
+
+def test_a_follower_refuses_what_does_not_follow(log):
+    """Is a batch from before the log's end, or with a bad CRC, refused?"""
+    fill(log, 3)
+    with pytest.raises(KafkaError) as refused:
+        log.append_follower(memoryview(batch(1, base_offset=2, leader_epoch=0)), 0)
+    assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+    broken = batch(1, base_offset=3, leader_epoch=0)
+    broken[-1] ^= 1
+    with pytest.raises(KafkaError) as refused:
+        log.append_follower(memoryview(broken), 0)
+    assert refused.value.code == ErrorCode.CORRUPT_MESSAGE
+    assert log.log_end_offset == 3
+
+
+def test_epochs(log):
+    """Does the log know which epoch wrote what, and where each ended?"""
+    log.assign_epoch(1, 0)
+    fill(log, 2)
+    for epoch in (1, 1, 4):
+        append(log, 1, epoch=epoch)
+
+    assert log.latest_epoch == 4
+    assert log.end_offset_for_epoch(1) == (1, 4)
+    assert log.end_offset_for_epoch(4) == (4, 5)
+    assert log.end_offset_for_epoch(9) == (-1, -1)
+    assert log.epoch_at(4) == 4
+
+
+# Truncating
+
+
+@pytest.mark.parametrize("offset", [39, 30, 22, 1])
+def test_truncating(disk, offset):
+    """Is everything from the offset on gone, in memory and on disk, and does the log go on from there?"""
+    log = open_log(disk.files, f"{disk.root}/t-0")
+    fill(log, 40)
+    flush(log)
+    log.truncate_to(offset)
+
+    assert (log.log_end_offset, log.recovery_point, log.high_watermark) == (offset, offset, offset)
+    assert read_all(log) == list(range(offset))
+    assert read_all(open_log(disk.files, f"{disk.root}/t-0")) == list(range(offset))
+
+    append(log, 5000)
+
+    assert read_all(log) == list(range(offset + 1))
+    assert log.offset_for_timestamp(5000) == (5000, offset, 0)
+
+
+def test_truncating_inside_a_batch(log):
+    """Does a batch go whole when the offset lies inside it?"""
+    append(log, 1)
+    append(log, 1, 2, 3)
+    log.truncate_to(2)
+
+    assert log.log_end_offset == 1
+
+
+def test_truncating_nothing(log):
+    """Does an offset at or behind the end change nothing?"""
+    fill(log, 3)
+    log.truncate_to(3)
+    log.truncate_to(9)
+
+    assert read_all(log) == [0, 1, 2]
+
+
+def test_truncating_fully(disk):
+    """Does the log begin again, empty, at the offset, for good?"""
+    log = open_log(disk.files, f"{disk.root}/t-0")
+    fill(log, 40)
+    log.truncate_fully(100)
+
+    assert (log.log_start_offset, log.log_end_offset, log.size_bytes, log.latest_epoch) == (100, 100, 0, -1)
+    assert append(log, 1) == 100
+    assert read_all(open_log(disk.files, f"{disk.root}/t-0", log_start_offset=100)) == [100]
+
+
+def test_truncation_brings_producers_back_in_line(disk):
+    """Is producer state rebuilt from what is left?"""
+    journal = Journal()
+    log = open_log(disk.files, f"{disk.root}/t-0", producers=journal)
+    for i in range(5):
+        append(log, i, producer_id=1, producer_epoch=0, base_sequence=i)
+    journal.known = [producer(1, 4)]
+    log.truncate_to(3)
+
+    assert journal.loaded == []
+    assert journal.replayed == [0, 1, 2]
+
+
+# Opening and closing
+
+
+def test_closing_and_opening(disk):
+    """Is everything there after a clean stop, without a look at more than the last batches?"""
+    log = open_log(disk.files, f"{disk.root}/t-0")
+    for i in range(40):
+        append(log, 1000 + i, epoch=i // 20)
+    log.close(0)
+    log = open_log(disk.files, f"{disk.root}/t-0", clean=True)
+
+    assert (log.recovery_point, log.log_end_offset, log.latest_epoch) == (40, 40, 1)
+    assert read_all(log) == list(range(40))
+    assert log.flush_job() is None
+    assert log.offset_of_max_timestamp() == (1039, 39, 1)
+
+
+def test_an_idle_log_is_cheap_to_open_and_close(memory):
+    """Does a clean restart of an idle log write nothing and keep no file open?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 40)
+    log.close(0)
+    memory.calls.clear()
+    log = open_log(memory, "/data/t-0", clean=True)
+    log.assign_epoch(0, 40)
+    log.close(0)
+
+    assert memory.calls["write"] == memory.calls["fsync"] == memory.calls["create"] == 0
+    assert memory.calls.total() < 30
+
+
+def test_a_closed_log_does_not_hold_its_files(disk):
+    """Are descriptors, maps and indexes let go?"""
+    log = open_log(disk.files, f"{disk.root}/t-0")
+    fill(log, 40)
+    log.close(0)
+
+    assert all(segment._file is None and segment._offset_index is None for segment in log.segments())
+
+
+def test_a_limit_inside_a_batch_is_no_boundary(log):
+    """Does a read at an offset that was once a limit inside a batch still name the batch's own base offset?"""
+    append(log, 1)
+    append(log, 1, 2, 3)
+    log.read(0, max_bytes=999, limit_offset=3)
+
+    assert log.read(3, max_bytes=999, limit_offset=4).base_offset == 1
+
+
+@pytest.mark.parametrize("operation", ["open", "read", "create", "write"])
+@pytest.mark.parametrize("count", [0, 5])
+def test_the_first_append_after_a_restart_fails_whole(memory, operation, count):
+    """If the disk refuses anything on the way of the first append, is the log as before, for the next one too?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, count)
+    log.close(0)
+    log = open_log(memory, "/data/t-0", clean=True)
+    memory.fail_next(operation)
+    for _ in range(3):
+        try:
+            append(log, 1)
+        except StorageFault:
+            continue
+    memory._faults.clear()
+    append(log, 1)
+
+    assert read_all(log) == list(range(log.log_end_offset))
+    assert read_all(open_log(memory, "/data/t-0")) == list(range(log.log_end_offset))
