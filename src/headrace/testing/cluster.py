@@ -109,13 +109,12 @@ class Cluster:
             loop.run_until_complete(self._start_broker())
         except BaseException as error:  # noqa: BLE001 - handed to the thread that asked
             failure.append(error)
-            loop.close()
+            _close(loop)
             started.set()
             return
         started.set()
         loop.run_forever()
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+        _close(loop)
 
     async def _start_broker(self) -> None:
         broker = Broker(BrokerConfig.from_properties(self._properties()), files=self._files)
@@ -184,6 +183,13 @@ class Cluster:
     def disk_full(self, *, full: bool = True) -> None:
         """Let every write fail with ENOSPC until told otherwise."""
         self._files.full = full
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    """End a loop that has come to rest, with whatever threads it made for itself."""
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -1,0 +1,42 @@
+"""Apache Kafka itself as a broker process: the peer that tests and benchmarks hold Headrace against."""
+
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from typing import Final
+
+from headrace.testing.broker_process import BrokerFailed, BrokerProcess
+from headrace.testing.kafka_jars import classpath, java_command
+
+_FORMAT_TIMEOUT_S: Final = 60
+# The heap and the garbage collector settings of Kafka's own start scripts.
+_BROKER_FLAGS: Final = (
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+)
+
+
+class KafkaPeer(BrokerProcess):
+    """Apache Kafka, combined broker and controller, one node."""
+
+    name = "kafka"
+
+    def command(self) -> list[str]:
+        """What `kafka-server-start.sh` ends in."""
+        return [java_command(), *_BROKER_FLAGS, "-cp", classpath(), "kafka.Kafka", str(self.properties)]
+
+    def format(self) -> None:
+        """Write the directory's metadata, which Kafka refuses to start without."""
+        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = [java_command(), "-Xmx256M", "-cp", classpath(), "kafka.tools.StorageTool", "format"]
+        command += ["--cluster-id", cluster_id, "--config", str(self.properties)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_TIMEOUT_S, check=False)
+        if done.returncode != 0:
+            raise BrokerFailed(f"kafka.tools.StorageTool failed:\n{done.stdout}{done.stderr}")

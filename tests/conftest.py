@@ -1,0 +1,72 @@
+"""What every test may count on: a state directory of its own, hypothesis set for the run at hand, and brokers."""
+
+import os
+import re
+import time
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# By name rather than as a plugin: where the package is installed, pytest has registered the plugin already.
+from headrace.testing.pytest_plugin import headrace_cluster as headrace_cluster
+from headrace.testing.pytest_plugin import headrace_session_cluster as headrace_session_cluster
+from headrace.testing.pytest_plugin import headrace_settings as headrace_settings
+from wire_client import WireClient
+
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile(
+    "long", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_our_own(tmp_path_factory):
+    """Servers started by tests are listed apart: a test that stops servers must never find a person's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture
+def cluster(headrace_cluster):
+    """A broker of the test's own, for those that restart it, break it or look into it."""
+    return headrace_cluster
+
+
+@pytest.fixture(scope="session")
+def shared(headrace_session_cluster):
+    """One broker for all tests that only use topics of their own."""
+    return headrace_session_cluster
+
+
+@pytest.fixture
+def topic(request):
+    """A topic name nobody else uses."""
+    return re.sub(r"[^a-zA-Z0-9._-]+", "-", request.node.nodeid.partition("::")[2])[:200].strip("-")
+
+
+@pytest.fixture
+def wire(request):
+    """Connects wire clients, to a cluster or a port, and hangs up when the test ends."""
+    clients = []
+
+    def connect(where, **options) -> WireClient:
+        clients.append(WireClient(where if isinstance(where, int) else where.port, **options))
+        return clients[-1]
+
+    yield connect
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def until_parked():
+    """Waits until a fetch waits at the broker for more records of a partition; what is produced then, ends its wait."""
+
+    def wait(cluster, topic: str, partition: int = 0, *, fetches: int = 1) -> None:
+        end = time.monotonic() + 20
+        while cluster.ask(lambda broker: len(broker.partitions.require(topic, partition)._fetch_waiters)) < fetches:
+            assert time.monotonic() < end, "no fetch was parked"
+
+    return wait
