@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.producers import ProducerBatch, ProducerEntry
-from headrace.records.batch import BatchHeader
+from headrace.records.batch import TRANSACTIONAL, BatchHeader
 from headrace.records.control import read_end_marker
 
 BATCHES_MAX = 5
@@ -29,6 +29,7 @@ NO_TRANSACTION = -1
 NO_EPOCH = -1
 
 _SEQUENCE_MAX = 2**31 - 1
+_new_batch = tuple.__new__
 
 
 class _Producer:
@@ -64,11 +65,11 @@ class ProducerStates:
 
     def check(self, header: BatchHeader) -> ProducerBatch | None:
         """The remembered batch if this is its duplicate, None if it may be appended, else KafkaError; only looks."""
-        producer = self._producers.get(header.producer_id)
+        producer = self._producers.get(header[9])
         if producer is None:
             return None
-        first, batches = header.base_sequence, producer.batches
-        if header.producer_epoch == producer.epoch:
+        first, batches = header[11], producer.batches
+        if header[10] == producer.epoch:
             expected = _next_sequence(batches[-1].last_sequence) if batches else 0
             if first != expected:
                 last = header.last_sequence
@@ -83,7 +84,7 @@ class ProducerStates:
             )
         elif first != 0:
             raise _out_of_order(header, f"a new epoch begins at 0, the last was {producer.epoch}")
-        if producer.transaction_first_offset != NO_TRANSACTION and not header.is_transactional:
+        if producer.transaction_first_offset != NO_TRANSACTION and not header[5] & TRANSACTIONAL:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"Producer {header.producer_id} has an open transaction here and sent a batch outside of it",
@@ -92,17 +93,15 @@ class ProducerStates:
 
     def record(self, header: BatchHeader, first_offset: int, timestamp_ms: int) -> None:
         """Remember a batch that was appended at `first_offset`."""
-        producer = self._touch(header.producer_id, header.producer_epoch)
-        batch = ProducerBatch(
-            header.base_sequence,
-            header.last_sequence,
-            first_offset,
-            first_offset + header.last_offset_delta,
-            timestamp_ms,
+        _, _, _, _, _, attributes, last_delta, _, _, producer_id, epoch, sequence, _ = header
+        producer = self._touch(producer_id, epoch)
+        batch = _new_batch(
+            ProducerBatch,
+            (sequence, (sequence + last_delta) & _SEQUENCE_MAX, first_offset, first_offset + last_delta, timestamp_ms),
         )
         producer.batches = (*producer.batches[1 - BATCHES_MAX :], batch)
         producer.last_timestamp_ms = timestamp_ms
-        if header.is_transactional and producer.transaction_first_offset == NO_TRANSACTION:
+        if attributes & TRANSACTIONAL and producer.transaction_first_offset == NO_TRANSACTION:
             producer.transaction_first_offset = first_offset
 
     def replay(self, header: BatchHeader, view: memoryview) -> None:

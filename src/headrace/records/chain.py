@@ -8,6 +8,7 @@ one.
 """
 
 from headrace.records.batch import RECORD_BYTES_MIN, CorruptBatch
+from headrace.records.compression import Bytes
 from headrace.records.walk import read_varint
 
 _BURST = 32
@@ -36,6 +37,14 @@ def check_chain(payload: bytes, count: int) -> int:
     if position != len(payload):
         raise CorruptBatch(f"the records' lengths lead to byte {position} of {len(payload)}")
     return last
+
+
+def record_end(payload: Bytes, start: int) -> int:
+    """Where the record at `start` ends by its own length; IndexError where the payload ends before."""
+    length, body = read_varint(payload, start)
+    if length < RECORD_BYTES_MIN - 1:
+        raise CorruptBatch(f"a record of {length} bytes is too short")
+    return body + length
 
 
 def _follow(payload: bytes, position: int, count: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ their length), librdkafka's is raw; Java's lz4 frames carry no content size, oth
 What is written here is what Java can read: xerial snappy, and lz4 with independent blocks, the only kind Java takes.
 """
 
+import mmap
 import struct
 from collections.abc import Iterator
 
@@ -29,6 +30,7 @@ DEFAULT_LEVELS = {GZIP: 6, LZ4: 9, ZSTD: 3}
 Bytes = bytes | bytearray | memoryview
 
 _OUTPUT_BYTES_MIN = 16 * 1024
+_MAPPED_BYTES_MIN = 1024 * 1024
 _GROWTH = 4
 _BELIEVABLE_RATIO = 32
 """A declared size is used as the first guess only up to this ratio; records that shrink further are rare."""
@@ -126,23 +128,29 @@ def _zstd_content_bytes(data: Bytes) -> int | None:
     return int.from_bytes(data[position : position + width], "little") + (256 if width == 2 else 0)
 
 
-def _decompress_stream(codec: int, data: Bytes, max_bytes: int) -> bytearray:
+def _decompress_stream(codec: int, data: Bytes, max_bytes: int) -> Bytes:
     declared = _declared_bytes(codec, data)
     guess = len(data) * _GROWTH if declared is None else min(declared, len(data) * _BELIEVABLE_RATIO)
     capacity = min(max(guess, _OUTPUT_BYTES_MIN), max_bytes)
     while True:
-        output = bytearray(capacity)
+        output = _room(capacity)
         try:
             size = _STREAMS[codec].decompress_into(data, output)
         except cramjam.DecompressionError as error:
+            # At once: the error takes this frame along, and the next attempt must not hold the limit's worth twice.
+            del output
             if _FULL not in str(error):
                 raise
             if capacity >= max_bytes:
                 raise DecompressedTooLarge(f"the {CODEC_NAMES[codec]} records grow beyond {max_bytes} bytes") from None
             capacity = min(capacity * _GROWTH, max_bytes)
             continue
-        del output[size:]
-        return output
+        return output[:size]
+
+
+def _room(capacity: int) -> memoryview:
+    """A buffer to write into; a large one is mapped, as zeroing it would hold the interpreter for long."""
+    return memoryview(bytearray(capacity) if capacity < _MAPPED_BYTES_MIN else mmap.mmap(-1, capacity))
 
 
 def _is_xerial(data: Bytes) -> bool:

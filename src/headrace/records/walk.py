@@ -20,7 +20,7 @@ MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 """The cap of a caller that has no topic's setting at hand."""
 
 _INT32_VARINT_BYTES = 5
-_INT64_VARINT_BYTES = 10
+INT64_VARINT_BYTES = 10
 _TIMESTAMP_MIN, _TIMESTAMP_MAX = -(2**63), 2**63 - 1
 _HEADER_BYTES_MIN = 2
 
@@ -106,7 +106,7 @@ def read_span(payload: Bytes, start: int, total: int) -> RecordSpan:
         end = position + length
         if length < RECORD_BYTES_MIN - 1 or end > total:
             raise CorruptBatch(f"a record claims {length} bytes, {total - position} are left")
-        timestamp_delta, timestamp_end = read_varint(payload, position + 1, _INT64_VARINT_BYTES)
+        timestamp_delta, timestamp_end = read_varint(payload, position + 1, INT64_VARINT_BYTES)
         byte = payload[timestamp_end]
         if byte < 0x80:
             offset_delta, position = byte >> 1 ^ -(byte & 1), timestamp_end + 1
