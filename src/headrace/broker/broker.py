@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from headrace.broker.api import Api
+    from headrace.cores.metadata import PartitionState, Topic
     from headrace.net.listener import Listener
     from headrace.settings.broker import BrokerConfig
     from headrace.storage.files import Files
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 FLUSH_THREADS = 4
 READER_THREADS = 4
+CHECK_THREADS = 2
+"""Batches that are taken apart at a time; each may need as much memory as max.decompressed.message.bytes."""
 
 
 def wall_clock_ms() -> int:
@@ -94,6 +97,7 @@ class Broker:
         self.controller_dispatch = Dispatch(self, self.controller_apis, self.faults)
         self.flush_threads = ThreadPoolExecutor(FLUSH_THREADS, thread_name_prefix="flush")
         self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reader")
+        self.checkers = ThreadPoolExecutor(CHECK_THREADS, thread_name_prefix="check")
         self.flusher = Flusher(self.flush_threads, threads=FLUSH_THREADS)
         self.fetch_sessions: FetchSessions[FetchPartition] = FetchSessions(
             config["max.incremental.fetch.session.cache.slots"]
@@ -105,6 +109,7 @@ class Broker:
             log_dirs=self.store.log_dirs,
             flusher=self.flusher,
             executor=self.readers,
+            checkers=self.checkers,
             clock=clock,
             config=lambda: self.config,
         )
@@ -166,6 +171,7 @@ class Broker:
         await asyncio.get_running_loop().run_in_executor(self.readers, self.store.close)
         self.flush_threads.shutdown()
         self.readers.shutdown()
+        self.checkers.shutdown()
         logger.info("broker_stopped node=%d", self.node_id)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -186,6 +192,10 @@ class Broker:
     def live_brokers(self) -> list[int]:
         """Ids of the brokers a replica can be placed on."""
         return [self.node_id]
+
+    def leads(self, topic: Topic, state: PartitionState) -> bool:
+        """Whether the leader the metadata names serves the partition yet; its log may still be in the making."""
+        return self.partitions.find((topic.topic_id, state.index)) is not None
 
     def apis_for(self, listener_name: str) -> Mapping[int, Api]:
         """What is served on a listener."""

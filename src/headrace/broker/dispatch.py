@@ -82,13 +82,11 @@ class Dispatch:
                 reply: Buffers | PendingReply = api.handle(call, request, header.body)
                 return reply
             message = api.handle(call, decode_request(header.api_key, header.api_version, request, header.body))
+            return self._later(call, message) if inspect.isawaitable(message) else frame(header, message)
         except (MalformedRequest, CloseConnection):
             raise
         except Exception as bug:
             raise self._our_fault(call, bug) from bug
-        if inspect.isawaitable(message):
-            return self._later(call, message)
-        return frame(header, message)
 
     def _later(self, call: Call, message: Awaitable[Any]) -> PendingReply:
         reply = PendingReply()

@@ -27,7 +27,7 @@ Done = Callable[["Appended | KafkaError"], None]
 class Lane:
     """Batches of one partition waiting for a thread."""
 
-    __slots__ = ("_clock", "_executor", "_queue", "_queue_max", "_task")
+    __slots__ = ("_clock", "_executor", "_queue", "_queue_max", "_task", "busy")
 
     def __init__(self, executor: Executor, clock: Callable[[], int], *, queue_max: int) -> None:
         self._executor = executor
@@ -35,16 +35,17 @@ class Lane:
         self._queue: deque[tuple[bytearray, BatchHeader, Done]] = deque()
         self._queue_max = queue_max
         self._task: asyncio.Task[None] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._queue) or self._task is not None
+        self.busy = False
+        """Whether a batch is being checked, so that those behind it must wait."""
 
     def submit(self, partition: Partition, batch: memoryview, header: BatchHeader, done: Done) -> None:
         """Check and append `batch` in its turn, then call `done`; the batch is copied, its frame is only borrowed."""
         if len(self._queue) >= self._queue_max:
-            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "Too many batches wait to be checked; try again.")
+            # Of the codes that say "not stored, try again" the one that every client obeys.
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Too many batches wait to be checked; try again.")
         self._queue.append((bytearray(batch), header, done))
         if self._task is None:
+            self.busy = True
             self._task = asyncio.get_running_loop().create_task(self._run(partition))
 
     async def _run(self, partition: Partition) -> None:
@@ -54,12 +55,14 @@ class Lane:
                 try:
                     result: Appended | KafkaError = await self._append(partition, batch, header)
                 except KafkaError as error:
-                    result = error
+                    # A new one: the one that was raised holds the frames it came through, and all that they unpacked.
+                    result = KafkaError(error.code, error.message)
                 finally:
                     self._queue.popleft()
                 done(result)
         finally:
             self._task = None
+            self.busy = False
 
     async def _append(self, partition: Partition, batch: bytearray, header: BatchHeader) -> Appended:
         config = partition.config

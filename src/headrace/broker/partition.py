@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
-from headrace.records.batch import BatchHeader, patch_append_time, read_header
+from headrace.records.batch import TRANSACTIONAL, BatchHeader, patch_append_time, read_header
 from headrace.records.produced import check_produced, needs_deep_check
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ class Appended(NamedTuple):
     """-1 unless the topic stamps records itself."""
     end_offset: int
     """acks=all is answered when the high watermark reaches this."""
+
+
+_new_appended = tuple.__new__
 
 
 class FetchWaiter(Protocol):
@@ -106,23 +109,25 @@ class Partition:
         if self.fault is not None:
             raise self.fault
         header = check_produced(batch, self.log.config, now_ms)
-        if header.is_transactional:
+        if header[5] & TRANSACTIONAL:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Transactions are not served yet.")
         return header
 
     def must_queue(self, header: BatchHeader) -> bool:
         """Whether this batch needs a thread's help first, or stands behind one that does."""
-        return bool(self.lane) or needs_deep_check(header, self.log.config)
+        return self.lane.busy or needs_deep_check(header, self.log.config)
 
     def append(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
-        """Write one checked batch; the same batch sent again is answered as the first time."""
+        """Write one checked batch; the same batch sent again is answered as the first time. HOT."""
         log = self.log
-        if header.producer_id >= 0:
+        config = log.config
+        is_idempotent = header[9] >= 0
+        if is_idempotent:
             known = self.producers.check(header)
             if known is not None:
                 return Appended(known.first_offset, -1, known.last_offset + 1)
         append_time_ms = -1
-        if log.config.message_timestamp_log_append:
+        if config.message_timestamp_log_append:
             patch_append_time(batch, 0, timestamp_ms=now_ms)
             header = read_header(batch)
             append_time_ms = now_ms
@@ -133,16 +138,16 @@ class Partition:
         if self._is_refusing:
             self._is_refusing = False
             self._on_fault(self, None)
-        if header.producer_id >= 0:
+        if is_idempotent:
             self.producers.record(header, base_offset, now_ms)
         end_offset = log.log_end_offset
-        if log.config.flush_on_acks_all or end_offset - log.recovery_point >= log.config.flush_messages:
+        if config.flush_on_acks_all or end_offset - log.recovery_point >= config.flush_messages:
             self._flusher.request(self)
         else:
             if self._unflushed_since_ms < 0:
                 self._unflushed_since_ms = now_ms
             self.advance(end_offset)
-        return Appended(base_offset, append_time_ms, end_offset)
+        return _new_appended(Appended, (base_offset, append_time_ms, end_offset))
 
     def _refused(self, fault: StorageFault) -> KafkaError:
         """A write failed: say so once, until one succeeds again; a log that cannot go on is given up."""
@@ -196,6 +201,9 @@ class Partition:
 
     def on_flush_failed(self, fault: StorageFault) -> None:
         """Nothing more is acknowledged here; what was safe stays readable."""
+        if self.fault is not None:
+            # The topic was deleted under the flush, or this was known before: everyone who waited has been told.
+            return
         self.fail(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
         self._on_fault(self, fault)
 

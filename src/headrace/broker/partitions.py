@@ -44,6 +44,7 @@ class Partitions:
         log_dirs: Sequence[LogDir],
         flusher: Flusher,
         executor: Executor,
+        checkers: Executor,
         clock: Callable[[], int],
         config: Callable[[], BrokerConfig],
     ) -> None:
@@ -51,6 +52,7 @@ class Partitions:
         self._log_dirs = log_dirs
         self._flusher = flusher
         self._executor = executor
+        self._checkers = checkers
         self._clock = clock
         self._config = config
         self._found: dict[Key, Partition] = {}
@@ -94,7 +96,7 @@ class Partitions:
             producers=producers,
             leader_epoch=state.leader_epoch,
             flusher=self._flusher,
-            lane=Lane(self._executor, self._clock, queue_max=LANE_QUEUE_MAX),
+            lane=Lane(self._checkers, self._clock, queue_max=LANE_QUEUE_MAX),
             on_fault=self.on_fault,
         )
         log.assign_epoch(state.leader_epoch, log.log_end_offset)
@@ -139,12 +141,6 @@ class Partitions:
                 producers=producers,
             )
             made.append((log, producers))
-
-    def _emptiest_log_dir(self) -> LogDir:
-        online = [log_dir for log_dir in self._log_dirs if log_dir.online]
-        if not online:
-            raise StorageFault("no log dir is online")
-        return min(online, key=lambda log_dir: len(log_dir.logs))
 
     def remove(self, topic_id: UUID) -> list[Partition]:
         """Stop serving a topic at once; its files are removed afterwards by `erase`."""

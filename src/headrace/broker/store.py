@@ -17,7 +17,7 @@ from headrace.cores.producers import ProducerStates
 from headrace.model.errors import HeadraceError, StorageFault
 from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.model.log_config import LogConfig
-from headrace.storage.deletion import DeletedLog, mark_directory
+from headrace.storage.deletion import STRAY_DIRECTORY, DeletedLog, mark_directory
 from headrace.storage.log_dir import LogDir
 from headrace.storage.meta_properties import MetaProperties
 
@@ -64,6 +64,8 @@ class Store:
         try:
             for path in paths:
                 self.log_dirs.append(LogDir.open(self._files, os.path.abspath(path)))  # noqa: PTH100 - the port takes text
+                for finding in self.log_dirs[-1].findings:
+                    logger.error("damage_found log_dir=%s %s", path, finding)
             self._identify()
             self.metadata_log = self._open_metadata_log(self.log_dirs[0])
         except HeadraceError:
@@ -165,23 +167,38 @@ class Store:
         self.checkpoint()
 
     def _wanted(self, log_dir: LogDir, metadata: Metadata) -> list[str]:
-        """The partitions of a dir that exist in the metadata; what a deletion left behind is removed."""
+        """The partitions of a dir that exist in the metadata; what a deletion left is removed, strays set aside."""
         for deleted in log_dir.deleted_logs():
             deleted.remove()
         wanted = []
         for name in log_dir.log_names():
             if name == METADATA_LOG:
                 continue
-            topic_name, _, index = name.rpartition("-")
-            topic = metadata.topics.get(topic_name)
-            known = topic is not None and int(index) < len(topic.partitions)
-            topic_id = log_dir.topic_id(name) if known else None
-            if topic is not None and known and topic_id in {None, topic.topic_id}:
+            try:
+                is_wanted = self._belongs(log_dir, name, metadata)
+            except StorageFault as fault:
+                logger.error("partition_offline name=%s reason=%s", name, fault)  # noqa: TRY400
+                continue
+            if is_wanted:
                 wanted.append(name)
             else:
-                logger.warning("stray_partition_removed name=%s topic_id=%s", name, topic_id)
-                DeletedLog(self._files, mark_directory(self._files, f"{log_dir.path}/{name}")).remove()
+                kept = mark_directory(self._files, f"{log_dir.path}/{name}", STRAY_DIRECTORY)
+                logger.warning("stray_partition name=%s kept_as=%s", name, kept)
         return wanted
+
+    def _belongs(self, log_dir: LogDir, name: str, metadata: Metadata) -> bool:
+        """Whether a directory is that of a partition there is; StorageFault if it says it is another topic's.
+
+        A topic made again gets a fresh directory, so two ids for one name are damage, and nothing to throw away.
+        """
+        topic_name, _, index = name.rpartition("-")
+        topic = metadata.topics.get(topic_name)
+        if topic is None or int(index) >= len(topic.partitions):
+            return False
+        topic_id = log_dir.topic_id(name)
+        if topic_id not in {None, topic.topic_id}:
+            raise StorageFault(f"{log_dir.path}/{name} is of topic id {topic_id}, the metadata says {topic.topic_id}")
+        return True
 
     def _make_missing(self, metadata: Metadata, partitions: Partitions) -> None:
         """Make logs of partitions that were committed just before a crash and have no directory yet."""

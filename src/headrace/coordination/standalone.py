@@ -11,13 +11,13 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
-from headrace.records.batch import read_header, split_batches
+from headrace.records.batch import BatchHeader, CorruptBatch, check_batch, read_header, split_batches
 from headrace.records.build import NewRecord, build_batch
 from headrace.records.walk import walk
 from headrace.wire.metadata_records import decode_metadata_record, encode_metadata_record
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from headrace.cores.controller import Command
@@ -58,20 +58,32 @@ class StandaloneMetadata:
     def replay(self) -> int:
         """Bring the metadata to the end of the log; blocking, at start. Returns how many records there were."""
         count = 0
+        self.log.high_watermark = self.log.log_end_offset
+        for header, batch in self._batches():
+            if not header.is_control:
+                for record in walk(batch):
+                    assert record.value is not None, "a metadata record has a value"
+                    self.metadata.replay(decode_metadata_record(bytes(record.value)))
+                    count += 1
+        return count
+
+    def _batches(self) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """Every batch of the log, none skipped and none damaged: half of the metadata would be worse than no broker."""
         log = self.log
-        log.high_watermark = log.log_end_offset
         offset = log.log_start_offset
         while offset < log.log_end_offset:
-            span = log.read(offset, max_bytes=_READ_BYTES, limit_offset=log.log_end_offset)
-            data = memoryview(span.load())
+            data = memoryview(log.read(offset, max_bytes=_READ_BYTES, limit_offset=log.log_end_offset).load())
             for position, header in split_batches(data):
-                if not header.is_control:
-                    for record in walk(data[position : position + header.size]):
-                        assert record.value is not None, "a metadata record has a value"
-                        self.metadata.replay(decode_metadata_record(bytes(record.value)))
-                        count += 1
+                try:
+                    check_batch(data, position)
+                except CorruptBatch as fault:
+                    raise StorageFault(f"The metadata log {log.path} is damaged: {fault}") from fault
+                if header.base_offset != offset:
+                    raise StorageFault(
+                        f"The metadata log {log.path} is damaged: a batch at {header.base_offset}, not at {offset}"
+                    )
+                yield header, data[position : position + header.size]
                 offset = header.last_offset + 1
-        return count
 
     async def run(self, command: Command[Reply]) -> Reply:
         """Take one decision against the state as it is now, commit it, and give its reply."""

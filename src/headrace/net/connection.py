@@ -17,6 +17,7 @@ import asyncio
 import socket
 from collections import deque
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, FrameBuffers
@@ -25,6 +26,8 @@ from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_TURN_S = 0.005
+"""How long the requests one connection has ready may keep the loop to themselves; one request may still take longer."""
 _WRITE_PIECES_MAX = 256
 """Replies to pipelined requests are gathered into one write, up to this many pieces."""
 
@@ -156,8 +159,6 @@ class Connection(asyncio.BufferedProtocol):
         frame = self._frame
         if frame is None:
             return self._buffers.scratch
-        if self._filled == len(frame):
-            frame = self._grow(frame)
         return memoryview(frame)[self._filled : self._frame_bytes]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -178,6 +179,9 @@ class Connection(asyncio.BufferedProtocol):
             self._serve(memoryview(frame)[: self._frame_bytes])
             self._buffers.give_back(frame)
             self._write_out()
+        elif self._filled == len(self._frame):
+            # Now, not when the next bytes ask for room: growing may close, and uvloop crashes on a close in get_buffer.
+            self._grow(self._frame)
 
     def eof_received(self) -> bool:
         """The peer has nothing more to say; replies under way still matter to a half-closed client, so keep open."""
@@ -199,6 +203,7 @@ class Connection(asyncio.BufferedProtocol):
     def _consume(self, data: memoryview) -> None:
         """Cut whole frames out of `data` and serve them; keep what is left."""
         position, end = 0, len(data)
+        turn_ends = monotonic() + _TURN_S
         while end - position >= 4:
             size = int.from_bytes(data[position : position + 4], "big", signed=True)
             if not 0 < size <= self._limits.frame_bytes_max:
@@ -215,6 +220,10 @@ class Connection(asyncio.BufferedProtocol):
             if self._closed:
                 return
             position = stop
+            if position < end and monotonic() > turn_ends:
+                self._hold(data[position:])
+                self.loop.call_soon(self._resume)
+                return
         self._keep(data[position:])
         self._write_out()
 
@@ -227,20 +236,19 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.frame_since = self.heard_at
         size = int.from_bytes(rest[:4], "big", signed=True)
-        self._frame = self._buffers.take(min(size, max(have, FIRST_BYTES_MAX)))
+        self._frame = self._buffers.take(min(size, max(2 * have, FIRST_BYTES_MAX)))
         self._frame[:have] = rest[4:]
         self._filled = have
         self._frame_bytes = size
         self._check_held()
 
-    def _grow(self, frame: bytearray) -> bytearray:
+    def _grow(self, frame: bytearray) -> None:
         """Double the partial frame's buffer: its owner has sent as much as it has been given."""
         larger = self._buffers.take(min(self._frame_bytes, 2 * len(frame)))
         larger[: len(frame)] = frame
         self._buffers.give_back(frame)
         self._frame = larger
         self._check_held()
-        return larger
 
     def _check_held(self) -> None:
         if self._buffers.held_bytes > self._limits.partial_bytes_max:
@@ -257,7 +265,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close(f"{what} (the limit is {self._limits.frame_bytes_max}; is a TLS or HTTP client on this port?)")
 
     def _hold(self, rest: memoryview) -> None:
-        """Put requests aside while the peer reads what it already asked for."""
+        """Put requests aside while the peer reads what it already asked for, or others have their turn."""
         self._write_out()
         self._backlog = bytes(rest)
         self._pause_reading()

@@ -43,6 +43,7 @@ class Listener:
         self._buffers = FrameBuffers()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
+        self._stopping = False
 
     @property
     def partial_bytes(self) -> int:
@@ -83,7 +84,10 @@ class Listener:
         """Count the new connection, or close it at once where a limit is reached."""
         self.connections.add(connection)
         self._per_address[connection.peer[0]] += 1
-        if len(self.connections) > self._connections_max:
+        if self._stopping:
+            # Accepted just before the server was closed: nobody will look after it.
+            connection.close("")
+        elif len(self.connections) > self._connections_max:
             connection.close("too many connections (max.connections)")
         elif self._per_address[connection.peer[0]] > self._address_exceptions.get(
             connection.peer[0], self._per_address_max
@@ -111,6 +115,7 @@ class Listener:
 
     async def stop(self) -> None:
         """Stop accepting and end every connection."""
+        self._stopping = True
         if self._sweeper is not None:
             self._sweeper.cancel()
         if self._server is None:

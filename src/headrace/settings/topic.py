@@ -83,10 +83,13 @@ def broker_default(setting: Setting, broker: BrokerConfig) -> Value:
         value: Value = broker[name]
         if value is None:
             continue
+        if setting.low == -1 and isinstance(value, int) and value < 0:
+            # A broker may write any negative number for "forever", in any unit.
+            return -1
         if factor == 1:
             return value
         assert isinstance(value, int), name
-        return value * factor if value >= 0 else -1
+        return value * factor
     return setting.default
 
 

@@ -15,10 +15,21 @@ from headrace.wire.compiler import Classes, Reader, Writer, compile_reader, comp
 from headrace.wire.primitives import BAD_BYTES, Budget, Buffer
 from headrace.wire.schema import Message, load_messages
 
+_METADATA = 3
+
 
 def decode_request(api_key: int, version: int, view: Buffer, position: int = 0) -> Any:
     """The request whose body starts at `position` and fills the rest of `view`."""
-    return decode(_api_reader(api_key, version, "Request"), view, position)
+    stray_bytes_max = 3 if api_key == _METADATA and _is_of_all_topics(version, view, position) else 0
+    return decode(_api_reader(api_key, version, "Request"), view, position, stray_bytes_max=stray_bytes_max)
+
+
+def _is_of_all_topics(version: int, view: Buffer, position: int) -> bool:
+    """Whether a Metadata request begins with the null list, in the one byte of the flexible encoding.
+
+    librdkafka writes it in four bytes (librdkafka#5049), which pushes three past the request's end; Kafka lets them be.
+    """
+    return version >= APIS[_METADATA].flexible_first and view[position : position + 1] == b"\0"
 
 
 def decode_response(api_key: int, version: int, view: Buffer, position: int = 0) -> Any:
@@ -36,13 +47,13 @@ def encode_response(api_key: int, version: int, message: Any) -> bytes:
     return encode(_api_writer(api_key, version, "Response"), message)
 
 
-def decode(read: Reader, view: Buffer, position: int = 0) -> Any:
-    """The one message that fills `view` from `position` on; nothing may be left over."""
+def decode(read: Reader, view: Buffer, position: int = 0, *, stray_bytes_max: int = 0) -> Any:
+    """The one message that fills `view` from `position` on; no more than `stray_bytes_max` may be left over."""
     try:
         message, end = read(view, position, Budget())
     except BAD_BYTES as error:
         raise MalformedRequest(f"not a message: {error}") from error
-    if end != len(view):
+    if not 0 <= len(view) - end <= stray_bytes_max:
         raise MalformedRequest(f"{len(view) - end} bytes after the end of the message")
     return message
 

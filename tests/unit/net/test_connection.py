@@ -1,6 +1,7 @@
 """The connection cuts frames, keeps replies in order and refuses what costs too much: over real sockets."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -191,17 +192,18 @@ def test_a_declared_size_costs_nothing() -> None:
     talk(conversation)
 
 
-def test_partial_frames_have_a_budget() -> None:
+@pytest.mark.parametrize(("sent", "allowed"), [(3, 100_000), (3_000_000, 1_000_000)], ids=["first", "grown"])
+def test_partial_frames_have_a_budget(sent: int, allowed: int) -> None:
     """Is a connection closed when incomplete requests hold more bytes than allowed?"""
 
     async def conversation(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, _listener: Listener
     ) -> None:
-        writer.write((100 * 1024 * 1024).to_bytes(4, "big") + b"abc")
+        writer.write((100 * 1024 * 1024).to_bytes(4, "big") + b"x" * sent)
+        with contextlib.suppress(ConnectionError):
+            assert b"" == await reader.read()
 
-        assert b"" == await reader.read()
-
-    reasons = talk(conversation, Limits(partial_bytes_max=500_000))
+    reasons = talk(conversation, Limits(partial_bytes_max=allowed))
     assert ["queued.max.request.bytes" in reason for reason in reasons] == [True]
 
 

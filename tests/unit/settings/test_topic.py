@@ -76,6 +76,7 @@ def test_the_cleanup_policy_is_a_set(node: Node, text: str, delete: bool, compac
         ({"log.retention.hours": "2", "log.retention.minutes": "3"}, "retention_ms", 180_000),
         ({"log.retention.hours": "2", "log.retention.minutes": "3", "log.retention.ms": "4"}, "retention_ms", 4),
         ({"log.retention.hours": "-1"}, "retention_ms", -1),
+        ({"log.retention.ms": "-5"}, "retention_ms", -1),
         ({"log.roll.hours": "1"}, "segment_ms", 3_600_000),
         ({"log.roll.hours": "1", "log.roll.ms": "9"}, "segment_ms", 9),
         ({"log.roll.jitter.hours": "1"}, "segment_jitter_ms", 3_600_000),

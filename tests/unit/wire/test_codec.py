@@ -14,6 +14,7 @@ from headrace.wire.codec import decode_request, decode_response, encode_request,
 from headrace.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from headrace.wire.messages.fetch import FetchRequest, ReplicaState
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from headrace.wire.primitives import OBJECTS_MAX
 
 METADATA, API_VERSIONS, FETCH = 3, 18, 1
 
@@ -85,6 +86,16 @@ def test_wrong_bytes_are_malformed(version: int, data: bytes, reason: str) -> No
         decode_request(METADATA, version, data)
 
 
+@pytest.mark.parametrize("version", [11, 12, 13])
+def test_librdkafkas_request_for_all_topics_is_understood(version: int) -> None:
+    """Is the null list of a flexible Metadata request also taken in four bytes, and nothing else too long?"""
+    too_long = b"\0\0\0\0" + b"\x01\0\0"
+
+    assert decode_request(METADATA, version, too_long).topics is None
+    with pytest.raises(MalformedRequest, match="after the end"):
+        decode_request(METADATA, version, too_long + b"\0")
+
+
 @pytest.mark.parametrize("api_key", [-1, 4, 1000])
 def test_an_unknown_api_is_malformed(api_key: int) -> None:
     """Is a body of which we know nothing refused, whoever lets it through?"""
@@ -106,9 +117,9 @@ def test_array_elements_are_limited_over_the_whole_message() -> None:
     def request(count: int) -> bytes:
         return _uvarint(count + 1) + b"\x01" * count + b"\0\0"
 
-    assert len(decode_request(15, 5, request(1_000_000)).groups) == 1_000_000
+    assert len(decode_request(15, 5, request(OBJECTS_MAX)).groups) == OBJECTS_MAX
     with pytest.raises(MalformedRequest):
-        decode_request(15, 5, request(1_000_001))
+        decode_request(15, 5, request(OBJECTS_MAX + 1))
 
 
 def test_tags_are_limited_over_the_whole_message() -> None:

@@ -132,12 +132,16 @@ def _finish(answer: _Answer, acks: int) -> Buffers | PendingReply:
     if acks == 0:
         failed = [row for _, row in answer.rows if row is not None and row[1]]
         if failed:
-            raise CloseConnection(f"a produce with acks=0 failed with {ErrorCode(failed[0][1]).name}")
+            raise CloseConnection(_unanswerable(failed[0][1]))
         return ()
     if answer.missing == 0:
         return answer.buffers()
     answer.reply = PendingReply()
     return answer.reply
+
+
+def _unanswerable(code: int) -> str:
+    return f"a produce with acks=0 failed with {ErrorCode(code).name}"
 
 
 def _await_safety(answer: _Answer, place: int, partition: Partition, appended: Appended) -> None:
@@ -154,6 +158,8 @@ def _queue(answer: _Answer, partition: Partition, batch: memoryview, header: Bat
     def done(result: Appended | KafkaError) -> None:
         if isinstance(result, KafkaError):
             answer.settle(place, _error_row(partition.index, result))
+            if acks == 0:
+                answer.call.connection.close(_unanswerable(result.code))
         elif acks == -1:
             _await_safety(answer, place, partition, result)
         else:

@@ -3,7 +3,7 @@
 Versions: 0-13.
 Behaviour: brokers, topics, partitions and leaders, with the address of the listener the client came through. Topics
 that are asked for by name and are missing are created where `auto.create.topics.enable` and the request allow it;
-clients rely on that.
+clients rely on that. A leader is told only once it serves: a producer sent there too early would lose its order.
 In v0 an empty topic list means all topics, later a null list does.
 KIPs: 516 topic ids (v10, by id from v12), 430 authorized operations (v8-10 cluster, v8+ topics), 1102 top-level error
 (v13).
@@ -19,6 +19,7 @@ from headrace.broker.auto_creation import create_missing
 from headrace.cores.metadata import INTERNAL_TOPICS
 from headrace.model.errors import ErrorCode
 from headrace.model.ids import ZERO_ID, topic_name_fault
+from headrace.model.metadata_records import NO_LEADER
 from headrace.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -32,14 +33,20 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from headrace.broker.broker import Broker
-    from headrace.cores.metadata import Topic
+    from headrace.cores.metadata import PartitionState, Topic
+
+
+_WITHOUT_IDS = (10, 11)
+"""These can ask for an id, or for no name, and have no way to answer."""
 
 
 def handle(call: Call, request: MetadataRequest) -> MetadataResponse | Awaitable[MetadataResponse]:
     """Describe what was asked for, creating topics first where that is wanted."""
     broker = call.broker
     if request.topics is None or (call.version == 0 and not request.topics):
-        return _response(call, request, [_topic(topic, request) for topic in broker.metadata.topics.values()])
+        return _response(call, request, [_topic(broker, topic, request) for topic in broker.metadata.topics.values()])
+    if call.version in _WITHOUT_IDS and any(t.name is None or t.topic_id != ZERO_ID for t in request.topics):
+        return _response(call, request, [_misplaced(topic) for topic in request.topics])
     missing = [
         topic.name
         for topic in request.topics
@@ -64,11 +71,11 @@ async def _create_then_answer(call: Call, request: MetadataRequest, missing: lis
 def _asked(broker: Broker, asked: MetadataRequestTopic, request: MetadataRequest) -> MetadataResponseTopic:
     if asked.topic_id != ZERO_ID:
         topic = broker.metadata.topics_by_id.get(asked.topic_id)
-        return _failed(asked, ErrorCode.UNKNOWN_TOPIC_ID) if topic is None else _topic(topic, request)
+        return _failed(asked, ErrorCode.UNKNOWN_TOPIC_ID) if topic is None else _topic(broker, topic, request)
     name = asked.name or ""
     topic = broker.metadata.topics.get(name)
     if topic is not None:
-        return _topic(topic, request)
+        return _topic(broker, topic, request)
     if topic_name_fault(name) is not None:
         return _failed(asked, ErrorCode.INVALID_TOPIC_EXCEPTION)
     return _failed(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -81,22 +88,31 @@ def _failed(asked: MetadataRequestTopic, code: ErrorCode) -> MetadataResponseTop
     )
 
 
-def _topic(topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
+def _misplaced(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=int(ErrorCode.INVALID_REQUEST), name=asked.name or "", topic_id=asked.topic_id, is_internal=False
+    )
+
+
+def _topic(broker: Broker, topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=tuple(
-            MetadataResponsePartition(
-                partition_index=state.index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=state.replicas,
-                isr_nodes=state.isr,
-            )
-            for state in topic.partitions
-        ),
+        partitions=tuple(_partition(broker, topic, state) for state in topic.partitions),
         topic_authorized_operations=TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED,
+    )
+
+
+def _partition(broker: Broker, topic: Topic, state: PartitionState) -> MetadataResponsePartition:
+    ready = broker.leads(topic, state)
+    return MetadataResponsePartition(
+        error_code=int(ErrorCode.NONE if ready else ErrorCode.LEADER_NOT_AVAILABLE),
+        partition_index=state.index,
+        leader_id=state.leader if ready else NO_LEADER,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
     )
 
 

@@ -16,6 +16,7 @@ from headrace.broker.authorized_operations import TOPIC_OPERATIONS
 from headrace.cores.metadata import INTERNAL_TOPICS
 from headrace.model.errors import ErrorCode
 from headrace.model.ids import topic_name_fault
+from headrace.model.metadata_records import NO_LEADER
 from headrace.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -27,6 +28,7 @@ from headrace.wire.messages.describe_topic_partitions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.broker.broker import Broker
     from headrace.cores.metadata import PartitionState, Topic
 
 
@@ -47,7 +49,7 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
             continue
         first = request.cursor.partition_index if request.cursor and request.cursor.topic_name == name else 0
         states = topic.partitions[first : first + left]
-        described.append(_topic(topic, states))
+        described.append(_topic(call.broker, topic, states))
         left -= len(states)
         if first + len(states) < len(topic.partitions):
             return _page(described, Cursor(topic_name=name, partition_index=first + len(states)))
@@ -91,24 +93,27 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _topic(topic: Topic, states: Sequence[PartitionState]) -> DescribeTopicPartitionsResponseTopic:
+def _topic(broker: Broker, topic: Topic, states: Sequence[PartitionState]) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=tuple(
-            DescribeTopicPartitionsResponsePartition(
-                partition_index=state.index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=state.replicas,
-                isr_nodes=state.isr,
-                eligible_leader_replicas=(),
-                last_known_elr=(),
-            )
-            for state in states
-        ),
+        partitions=tuple(_partition(broker, topic, state) for state in states),
         topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(broker: Broker, topic: Topic, state: PartitionState) -> DescribeTopicPartitionsResponsePartition:
+    ready = broker.leads(topic, state)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=int(ErrorCode.NONE if ready else ErrorCode.LEADER_NOT_AVAILABLE),
+        partition_index=state.index,
+        leader_id=state.leader if ready else NO_LEADER,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
     )
 
 

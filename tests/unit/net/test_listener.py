@@ -1,0 +1,38 @@
+"""The listener knows its connections to the last one."""
+
+import asyncio
+import socket
+
+from headrace.net.connection import Connection, Limits
+from headrace.net.listener import Listener
+from headrace.net.reply import Buffers
+
+
+class Mute:
+    """Answers nothing."""
+
+    def handle(self, connection: Connection, frame: memoryview) -> Buffers:
+        return ()
+
+
+def test_a_connection_accepted_while_stopping_is_closed() -> None:
+    """Is a connection that the loop hands over after the stop closed at once, rather than left open for ever?"""
+
+    async def run() -> bytes:
+        listener = Listener(
+            Mute(),
+            name="TEST",
+            limits=Limits(),
+            connections_max=10,
+            connections_per_address_max=10,
+            on_refuse=lambda peer, reason: None,
+        )
+        await listener.start("127.0.0.1", 0, backlog=10)
+        await listener.stop()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            theirs.setblocking(False)
+            await asyncio.get_running_loop().connect_accepted_socket(listener._accept, ours)
+            return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(theirs, 1), 5)
+
+    assert asyncio.run(run()) == b""
