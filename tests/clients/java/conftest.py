@@ -1,0 +1,71 @@
+"""A broker and a JVM with Apache Kafka's clients and tools, both started once and shared by every test here.
+
+The broker is Headrace. With HEADRACE_TEST_BROKER=kafka it is Apache Kafka itself, which must pass the same tests: that
+is how we know that a test asks for Kafka's behaviour and not for ours.
+"""
+
+import os
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from headrace.testing.broker_process import BrokerProcess, HeadraceProcess
+from headrace.testing.java_runner import JavaRunner
+from headrace.testing.kafka_jars import PeerUnavailable
+from headrace.testing.peer import KafkaPeer
+
+_NUMBERS = count()
+
+
+def pytest_collection_modifyitems(items):
+    """Everything here needs Java and drives a real client."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.java)
+            item.add_marker(pytest.mark.clients)
+            item.add_marker(pytest.mark.slow)
+
+
+def make_broker(directory: Path, **settings: str) -> BrokerProcess:
+    """The broker the tests are about."""
+    kind = KafkaPeer if os.environ.get("HEADRACE_TEST_BROKER") == "kafka" else HeadraceProcess
+    return kind(directory, settings=settings)
+
+
+@pytest.fixture(scope="session")
+def java():
+    """Kafka's clients and tools, ready to run."""
+    try:
+        runner = JavaRunner(Path(__file__).parent)
+    except PeerUnavailable as missing:
+        pytest.skip(str(missing))
+    with runner:
+        yield runner
+
+
+@pytest.fixture(scope="session")
+def new_broker(java):
+    """How to make another broker, for a test that stops it or looks at its files."""
+    return make_broker
+
+
+@pytest.fixture(scope="session")
+def broker(java, tmp_path_factory):
+    """A running broker."""
+    with make_broker(tmp_path_factory.mktemp("java") / "broker") as running:
+        yield running
+
+
+@pytest.fixture
+def topic(java, broker):
+    """Creates a topic with a name of its own, and tells it; records may be as old as they like."""
+
+    def create(partitions: int = 1, **settings: str) -> str:
+        name = f"topic-{next(_NUMBERS)}"
+        chosen = {"retention.ms": "-1"} | {key.replace("_", "."): value for key, value in settings.items()}
+        java.check("Topics", broker.bootstrap, "create", name, partitions, *(f"{k}={v}" for k, v in chosen.items()))
+        return name
+
+    return create
