@@ -1,0 +1,1 @@
+"""Headrace measured beside Apache Kafka in the same run; the numbers that last are the ratios."""

@@ -1,0 +1,66 @@
+"""Who is measured: a broker process together with the topic settings that choose how it flushes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from headrace.testing.broker_process import BrokerProcess, HeadraceProcess
+from headrace.testing.peer import KafkaPeer
+
+KAFKA: Final = "kafka"
+KAFKA_FLUSH: Final = "kafka-flush"
+HEADRACE: Final = "headrace"
+HEADRACE_FLUSH: Final = "headrace-flush"
+
+TITLES: Final = {
+    KAFKA: "Kafka",
+    HEADRACE: "Headrace",
+    HEADRACE_FLUSH: "Headrace, flushed",
+    KAFKA_FLUSH: "Kafka, flushed",
+}
+# Files of a deleted topic go at once, so that clearing up does not fall into the next measurement.
+_TOPIC_SETTINGS: Final = {"file.delete.delay.ms": "0"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A broker in one flush mode."""
+
+    name: str
+    broker: BrokerProcess
+    flushes: bool
+    topic_settings: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def running_seats(place: Path, *, with_kafka: bool) -> Iterator[list[Seat]]:
+    """Start the brokers, one process each, and give their seats; they are gone afterwards."""
+    brokers: list[BrokerProcess] = [HeadraceProcess(place / "headrace")]
+    if with_kafka:
+        brokers.append(KafkaPeer(place / "kafka"))
+    try:
+        for broker in brokers:
+            broker.format()
+            broker.start()
+        yield [seat for broker in brokers for seat in _seats_of(broker)]
+    finally:
+        for broker in brokers:
+            broker.remove()
+
+
+def _seats_of(broker: BrokerProcess) -> list[Seat]:
+    if isinstance(broker, KafkaPeer):
+        return [
+            Seat(name=KAFKA, broker=broker, flushes=False, topic_settings=_TOPIC_SETTINGS),
+            Seat(
+                name=KAFKA_FLUSH, broker=broker, flushes=True, topic_settings=_TOPIC_SETTINGS | {"flush.messages": "1"}
+            ),
+        ]
+    relaxed = _TOPIC_SETTINGS | {"flush.on.acks.all": "false"}
+    strict = _TOPIC_SETTINGS | {"flush.on.acks.all": "true"}
+    return [
+        Seat(name=HEADRACE, broker=broker, flushes=False, topic_settings=relaxed),
+        Seat(name=HEADRACE_FLUSH, broker=broker, flushes=True, topic_settings=strict),
+    ]
