@@ -1,8 +1,8 @@
 """Reading for one fetch request: which partitions, how much of each, and parking until there is enough.
 
 A fetch is evaluated as a whole each time: once on arrival and once when something it waits for was appended.
-What it finds in the page cache leaves as slices of mapped segments; what is cold is read by a thread, in bounded
-pieces, while its connection takes no further requests.
+What it finds in the page cache leaves as slices of mapped segments; what is cold is first brought there by a thread,
+in bounded pieces, while its connection takes no further requests.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.net.reply import Buffers, PendingReply
+from headrace.storage.residency import warm
 from headrace.wire.fetch import FetchedPartition, encode_fetch_response
 
 if TYPE_CHECKING:
@@ -270,12 +271,14 @@ class Fetch:
                 if entry.span is None or left <= 0:
                     continue
                 try:
-                    data = await loop.run_in_executor(broker.readers, entry.span.load)
+                    view = entry.span.view()
+                    if not await loop.run_in_executor(broker.readers, warm, view):
+                        view = memoryview(await loop.run_in_executor(broker.readers, entry.span.load))
                 except StorageFault as fault:
                     entry.fail(fault)
                     continue
-                left -= len(data)
-                entry.records = [data]
+                left -= len(view)
+                entry.records = [view]
         reply.send(self._encode(found))
 
     def _tell(self, entry: _Found) -> bool:

@@ -1,6 +1,7 @@
 """Whether mapped pages are in memory: mincore(2) through ctypes, and "yes" wherever it cannot be asked.
 
 A page fault on a cold page would stop the event loop for a disk read, so a range is asked about before it is sent.
+A cold one is brought in by a thread with madvise(2), which copies nothing and reports a bad disk instead of a signal.
 """
 
 import ctypes
@@ -8,6 +9,8 @@ import mmap
 import sys
 
 _PAGE = mmap.PAGESIZE
+_POPULATE_READ = 22
+"""MADV_POPULATE_READ, since Linux 5.14; older ones refuse it."""
 
 
 class _Buffer(ctypes.Structure):
@@ -28,18 +31,19 @@ class _Buffer(ctypes.Structure):
     )
 
 
-def _find_mincore() -> "ctypes._FuncPointer | None":
-    """The C library's mincore, where there is one that means what Linux means by it."""
+def _find(name: str, last: "type[ctypes._SimpleCData[int] | ctypes.c_void_p]") -> "ctypes._FuncPointer | None":
+    """A function of the C library that takes a range and one thing more, where it means what Linux means by it."""
     if not sys.platform.startswith("linux"):
         return None
-    function = getattr(ctypes.CDLL(None, use_errno=True), "mincore", None)
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if function is not None:
-        function.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)
+        function.argtypes = (ctypes.c_size_t, ctypes.c_size_t, last)
         function.restype = ctypes.c_int
     return function
 
 
-_mincore = _find_mincore()
+_mincore = _find("mincore", ctypes.c_void_p)
+_madvise = _find("madvise", ctypes.c_int)
 
 
 def address_of(view: memoryview) -> int:
@@ -64,3 +68,13 @@ def is_resident(address: int, length: int, position: int, size: int) -> bool:
     if _mincore(address + start, pages * _PAGE, answer) != 0:
         return True
     return b"\x00" not in answer.raw
+
+
+def warm(view: memoryview) -> bool:
+    """Bring every page under a view into memory; blocking, without the interpreter's lock. False if that cannot be."""
+    address = address_of(view)
+    if address == 0 or _madvise is None:
+        return False
+    start = address - address % _PAGE
+    failed: int = _madvise(start, address + len(view) - start, _POPULATE_READ)
+    return not failed

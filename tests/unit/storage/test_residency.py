@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from headrace.storage.files import RealFiles, write_all
-from headrace.storage.residency import address_of, is_resident
+from headrace.storage.residency import address_of, is_resident, warm
 
 
 def test_a_buffer_has_an_address():
@@ -40,3 +40,26 @@ def test_cold_pages_are_seen(tmp_path):
 
     assert mapping.resident(500_000, 100_000)
     assert mapping.resident(999_999, 1)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="madvise's meaning is Linux's")
+def test_warm_brings_a_cold_range_in(tmp_path):
+    """Is a range that was evicted from the page cache in memory after it was warmed?"""
+    path = tmp_path / "cold"
+    path.write_bytes(bytes(range(256)) * 4096)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        mapping = RealFiles().open(str(path)).map(path.stat().st_size)
+        view = mapping.view[5000:900_000]
+
+        if not warm(view):
+            pytest.skip("this kernel does not populate mappings on request")
+
+        assert mapping.resident(5000, 895_000)
+        assert bytes(view[:10]) == path.read_bytes()[5000:5010]
+
+
+def test_warm_without_a_range():
+    """Is an empty view no trouble?"""
+    assert warm(memoryview(b"")) in {True, False}
