@@ -1,4 +1,4 @@
-"""What a broker does when nobody asks: retention, timed flushes, checkpoints, forgetting idle producers, cleaning.
+"""What a broker does when nobody asks: retention, checkpoints, forgetting idle producers, cleaning.
 
 Each chore is one task with its own interval; a chore that fails says so and goes on with the next round.
 Anything that touches the disk for long runs in a thread.
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FLUSH_LOOK_MS = 50
-"""How often timed flushes are looked for when a topic has `flush.ms` below its default."""
 _UNFINISHED_LOOK_MS = 1_000
 """How often logs that found no room are tried again."""
-_UNBOUNDED_MS = 2**63 - 1
 
 
 class Housekeeping:
@@ -40,7 +37,6 @@ class Housekeeping:
         config = self._broker.config
         chores: list[tuple[str, Callable[[], int], Callable[[], Awaitable[None]]]] = [
             ("retention", lambda: self._setting("log.retention.check.interval.ms"), self.retain),
-            ("flush", lambda: _FLUSH_LOOK_MS, self.flush_overdue),
             ("unfinished", lambda: _UNFINISHED_LOOK_MS, self.finish_metadata),
             ("checkpoint", self._checkpoint_interval_ms, self.checkpoint),
             (
@@ -108,12 +104,6 @@ class Housekeeping:
         # Renamed files are swept at the next start if we stop before this.
         await asyncio.sleep(delay_ms / 1000)
         await asyncio.get_running_loop().run_in_executor(self._broker.readers, gone.remove)
-
-    async def flush_overdue(self) -> None:
-        """Flush logs whose oldest unflushed record is older than `flush.ms`."""
-        now_ms = self._broker.clock()
-        for partition in self._broker.partitions:
-            partition.flush_if_overdue(now_ms)
 
     async def finish_metadata(self) -> None:
         """Make the logs of partitions that found no room when they were created."""

@@ -8,10 +8,12 @@ append, as Kafka's does.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
+from headrace.model.log_config import UNBOUNDED_MS, LogConfig
 from headrace.records.batch import TRANSACTIONAL, BatchHeader, patch_append_time, read_header
 from headrace.records.produced import check_produced, needs_deep_check
 
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from headrace.broker.flusher import Flusher
     from headrace.broker.lane import Lane
     from headrace.cores.producers import ProducerStates
-    from headrace.model.log_config import LogConfig
     from headrace.storage.log import Log
+
+
+DAY_MS = 24 * 3600 * 1000
 
 
 class Appended(NamedTuple):
@@ -52,10 +56,10 @@ class Partition:
     __slots__ = (
         "_fetch_waiters",
         "_flusher",
+        "_is_flush_due",
         "_is_refusing",
         "_on_fault",
         "_safe_waiters",
-        "_unflushed_since_ms",
         "fault",
         "index",
         "lane",
@@ -90,7 +94,7 @@ class Partition:
         """Set when the disk failed: writes are refused until a restart, reads of what is safe go on."""
         self._is_refusing = False
         """Whether the last write failed; it may go better with the next."""
-        self._unflushed_since_ms = -1
+        self._is_flush_due = False
         self._flusher = flusher
         self._on_fault = on_fault
         self._safe_waiters: deque[tuple[int, Callable[[KafkaError | None], None]]] = deque()
@@ -144,8 +148,9 @@ class Partition:
         if config.flush_on_acks_all or end_offset - log.recovery_point >= config.flush_messages:
             self._flusher.request(self)
         else:
-            if self._unflushed_since_ms < 0:
-                self._unflushed_since_ms = now_ms
+            if config.flush_ms != UNBOUNDED_MS and not self._is_flush_due:
+                self._is_flush_due = True
+                asyncio.get_running_loop().call_later(min(config.flush_ms, DAY_MS) / 1000, self._flush_in_time)
             self.advance(end_offset)
         return _new_appended(Appended, (base_offset, append_time_ms, end_offset))
 
@@ -188,15 +193,13 @@ class Partition:
         if self.fault is None:
             self._flusher.request(self)
 
-    def flush_if_overdue(self, now_ms: int) -> None:
-        """Start a background flush where the oldest unflushed append is `flush.ms` old."""
-        if self._unflushed_since_ms >= 0 and now_ms - self._unflushed_since_ms >= self.log.config.flush_ms:
-            self.flush()
+    def _flush_in_time(self) -> None:
+        """The oldest append since the last timed flush is `flush.ms` old."""
+        self._is_flush_due = False
+        self.flush()
 
     def on_flushed(self) -> None:
         """The disk has everything below the recovery point."""
-        if self.log.recovery_point == self.log.log_end_offset:
-            self._unflushed_since_ms = -1
         self.advance(self.log.recovery_point)
 
     def on_flush_failed(self, fault: StorageFault) -> None:
