@@ -28,8 +28,9 @@ def config(tmp_path):
 
 
 @pytest.fixture
-def broker(monkeypatch):
-    """A broker that notes what it is asked to run, and whom the list of servers shows meanwhile."""
+def broker(monkeypatch, tmp_path):
+    """A broker that notes what it is asked to run, and whom the list of servers, empty but for it, shows meanwhile."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     module = ModuleType("headrace.broker.server")
     module.runs = []
 
