@@ -1,8 +1,10 @@
 """What the crash tests share: luck with a printed seed, and a broker process that is there to be killed."""
 
+import shutil
+
 import pytest
 
-from crash.ext4_image import Ext4Image, NoImage
+from crash.small_disk import Ext4Image, NoImage, SmallDisk
 from crash.victim import Victim
 from seeds import chance_for
 
@@ -15,10 +17,10 @@ def chance(request):
 
 
 @pytest.fixture
-def victim(tmp_path, image):
+def victim(tmp_path, mounted):
     """Makes a broker with the given settings, not started yet; it is gone, process and data, when the test ends.
 
-    It needs `image`, so that the processes are gone before the images they run on.
+    It needs `mounted`, so that the processes are gone before the disks they run on.
     """
     made = []
 
@@ -28,22 +30,49 @@ def victim(tmp_path, image):
 
     yield make
     for broker in made:
-        print(broker.output_tail())
+        if broker.output.exists():
+            print(broker.output_tail())
         broker.remove()
 
 
 @pytest.fixture
-def image(tmp_path):
+def mounted():
+    """Remembers what is mounted, and unmounts it when the test ends, however it ends."""
+    disks: list[SmallDisk] = []
+    yield disks
+    for disk in disks:
+        disk.remove()
+
+
+@pytest.fixture
+def image(tmp_path, mounted):
     """Mounts a small ext4 image on a broker's log dir; skips the test where that cannot be done."""
-    made = []
 
     def mount(broker: Victim, *, megabytes: int) -> Ext4Image:
         try:
-            made.append(Ext4Image(tmp_path / f"{len(made)}.ext4", broker.log_dir, megabytes=megabytes))
+            disk = Ext4Image(tmp_path / f"{len(mounted)}.ext4", broker.log_dir, megabytes=megabytes)
         except NoImage as reason:
             pytest.skip(f"no ext4 image: {reason}")
-        return made[-1]
+        mounted.append(disk)
+        return disk
 
-    yield mount
-    for image in made:
-        image.remove()
+    return mount
+
+
+@pytest.fixture
+def small_disk(tmp_path, mounted):
+    """Mounts something small on a broker's log dir, an image or else memory; skips the test where neither can be."""
+
+    def mount(broker: Victim, *, megabytes: int) -> SmallDisk:
+        try:
+            disk: SmallDisk = Ext4Image(tmp_path / f"{len(mounted)}.ext4", broker.log_dir, megabytes=megabytes)
+        except NoImage:
+            shutil.rmtree(broker.log_dir, ignore_errors=True)
+            try:
+                disk = SmallDisk(broker.log_dir, megabytes=megabytes)
+            except NoImage as reason:
+                pytest.skip(f"no small disk: {reason}")
+        mounted.append(disk)
+        return disk
+
+    return mount

@@ -17,7 +17,7 @@ _EXT4_IOC_SHUTDOWN = 0x8004587D
 _NO_LOG_FLUSH = 2
 _COMMAND_TIMEOUT_S = 30
 _UNMOUNT_ATTEMPTS = 50
-_FILL_ATTEMPTS = 1_000
+_DIRECTORIES_MAX = 10_000
 _UNMOUNT_PAUSE_S = "0.1"
 
 
@@ -25,28 +25,19 @@ class NoImage(Exception):
     """Images cannot be mounted on this machine; the message says why."""
 
 
-class Ext4Image:
-    """An ext4 image, mounted on a directory."""
+class SmallDisk:
+    """A file system in memory with little room, for where images cannot be mounted."""
 
-    def __init__(self, image: Path, directory: Path, *, megabytes: int) -> None:
-        self.image = image
+    def __init__(self, directory: Path, *, megabytes: int) -> None:
         self.directory = directory
+        self._filler = directory / "filler"
         if sys.platform != "linux" or os.geteuid() != 0:
-            raise NoImage("mounting an image takes Linux and root")
-        for tool in ("mkfs.ext4", "mount", "umount"):
-            if shutil.which(tool) is None:
-                raise NoImage(f"there is no {tool}")
+            raise NoImage("mounting takes Linux and root")
         directory.mkdir(parents=True)
-        with image.open("wb") as file:
-            file.truncate(megabytes << 20)
-        # No blocks reserved for root, which is who we are: a full disk shall be full.
-        self._run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1", str(image))
-        self.mount()
+        self._make(megabytes)
 
-    def mount(self) -> None:
-        """Mount it; after a cut this recovers the journal."""
-        # The loop device goes by itself with the unmount.
-        self._run("mount", "-o", "loop", str(self.image), str(self.directory))
+    def _make(self, megabytes: int) -> None:
+        self._run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(self.directory))
 
     def unmount(self) -> None:
         """Unmount it, waiting for those who still have a file open."""
@@ -57,19 +48,56 @@ class Ext4Image:
             self._run("sleep", _UNMOUNT_PAUSE_S)
         self._run("umount", "--lazy", str(self.directory))
 
-    def fill(self) -> Path:
-        """Leave not a single block free; the file that takes them all."""
-        filler = self.directory / "filler"
-        with filler.open("ab", buffering=0) as file:
-            for _ in range(_FILL_ATTEMPTS):
+    def fill(self) -> None:
+        """Leave no block free, for a file or for a directory."""
+        self._filler.mkdir()
+        with (self._filler / "file").open("ab", buffering=0) as file:
+            for size in (65536, 1024):
                 with contextlib.suppress(OSError):
-                    while file.write(b"x" * 65536):
+                    while file.write(b"x" * size):
                         pass
-                with contextlib.suppress(OSError):
-                    os.fsync(file)
-                if os.statvfs(self.directory).f_bavail == 0:
-                    return filler
-        raise NoImage("the image cannot be filled up")
+            with contextlib.suppress(OSError):
+                os.fsync(file)
+        with contextlib.suppress(OSError):
+            for number in range(_DIRECTORIES_MAX):
+                (self._filler / str(number)).mkdir()
+
+    def free(self) -> None:
+        """Give back what `fill` took."""
+        shutil.rmtree(self._filler)
+
+    def remove(self) -> None:
+        """Leave nothing behind, whatever state it is in."""
+        if os.path.ismount(self.directory):
+            self.unmount()
+
+    def _run(self, *command: str) -> None:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False)
+        except FileNotFoundError as missing:
+            raise NoImage(f"there is no {command[0]}") from missing
+        if done.returncode != 0:
+            raise NoImage(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+class Ext4Image(SmallDisk):
+    """An ext4 image on a loop device, whose power can be cut."""
+
+    def __init__(self, image: Path, directory: Path, *, megabytes: int) -> None:
+        self.image = image
+        super().__init__(directory, megabytes=megabytes)
+
+    def _make(self, megabytes: int) -> None:
+        with self.image.open("wb") as file:
+            file.truncate(megabytes << 20)
+        # No blocks reserved for root, which is who we are: a full disk shall be full.
+        self._run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1", str(self.image))
+        self.mount()
+
+    def mount(self) -> None:
+        """Mount it; after a cut this recovers the journal."""
+        # The loop device goes by itself with the unmount.
+        self._run("mount", "-o", "loop", str(self.image), str(self.directory))
 
     def cut_power(self) -> None:
         """Lose everything that was not flushed, now."""
@@ -80,12 +108,6 @@ class Ext4Image:
             os.close(descriptor)
 
     def remove(self) -> None:
-        """Leave nothing behind, whatever state it is in."""
-        if os.path.ismount(self.directory):
-            self.unmount()
+        """The image too."""
+        super().remove()
         self.image.unlink(missing_ok=True)
-
-    def _run(self, *command: str) -> None:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False)
-        if done.returncode != 0:
-            raise NoImage(f"{' '.join(command)}: {done.stderr.strip()}")

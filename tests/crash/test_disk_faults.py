@@ -49,10 +49,10 @@ def produce_soon(client: WireClient, topic: str, partition: int) -> int:
 
 
 @pytest.mark.slow
-def test_full_disk(victim, image):
+def test_full_disk(victim, small_disk):
     """Does a broker on a full disk refuse writes, serve reads, and take writes again once there is room?"""
     broker = victim()
-    disk = image(broker, megabytes=24)
+    disk = small_disk(broker, megabytes=24)
     filler = disk.directory / "filler"
     filler.write_bytes(b"x" * (8 << 20))
     broker.start()
@@ -78,16 +78,16 @@ def test_full_disk(victim, image):
 
 
 @pytest.mark.slow
-def test_topics_on_a_full_disk(victim, image):
+def test_topics_on_a_full_disk(victim, small_disk):
     """Is a topic that finds no room told so, and whole once there is room, with nothing asked again?"""
     broker = victim()
-    disk = image(broker, megabytes=24)
+    disk = small_disk(broker, megabytes=24)
     broker.start()
     with WireClient(broker.port) as client:
         assert client.create_topic("topic").error_code == 0
-        filler = disk.fill()
+        disk.fill()
         refused = client.create_topic("wanted", partitions=30)
-        filler.unlink()
+        disk.free()
         if client.describe_topic("wanted").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             # Not even its record found room.
             assert client.create_topic("wanted", partitions=30).error_code == 0

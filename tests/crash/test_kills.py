@@ -32,7 +32,7 @@ def kill_once(storm: Storm) -> str:
     """Kill the broker at a moment of chance, in a way of chance, and start it again; says which."""
     broker, chance = storm.broker, storm.chance
     way = chance.choice(("killed", "killed", "killed", "killed in its recovery", "killed in its shutdown"))
-    storm.acks.wait_for_more(chance.choice((1, 30, 300, 3_000)) + chance.randrange(200))
+    storm.acks.wait_for_more(chance.choice((1, 30, 300, 1_500)) + chance.randrange(200))
     if way == "killed in its shutdown":
         broker.stop_and_kill(chance.uniform(0, 0.15))
     else:
@@ -55,6 +55,8 @@ def run(victim, chance, kills: int) -> None:
             storm.compare_some()
         storm.settle()
     print(f"{kills} kills, {storm.account()}")
+    segments = sum(1 for topic, index in storm.places for _ in (broker.log_dir / f"{topic}-{index}").glob("*.log"))
+    assert segments > 2 * len(storm.places), "no segment was ever rolled"
     assert broker.bugs() == []
     assert broker.said("damage_found") + broker.said("partition_offline") == []
     broker.stop()

@@ -217,8 +217,14 @@ def xerial_flood(data: bytes) -> bytes:
     return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + (struct.pack(">i", len(block)) + block) * 150
 
 
+def gzip_liar(data: bytes) -> bytes:
+    """Gzip that says at its end that it is small."""
+    return zlib.compress(data, 6, 31)[:-4] + struct.pack("<I", 500)
+
+
 BOMBS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", lambda data: zlib.compress(data, 9, 31)),
+    "gzip that lies": ("gzip", gzip_liar),
     "lz4": ("lz4", lz4_without_size),
     "zstd": ("zstd", lambda data: bytes(cramjam.zstd.compress(data, 1))),
     "zstd without its size": ("zstd", zstd_without_size),

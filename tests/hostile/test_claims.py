@@ -1,8 +1,11 @@
 """Well-formed requests that claim what is not so: names that are paths, offsets that never were, wrong epochs."""
 
+from uuid import UUID
+
 import pytest
 
 from headrace.model.errors import ErrorCode
+from headrace.model.ids import ZERO_ID
 from headrace.records.build import NewRecord, build_batch
 from headrace.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -204,3 +207,17 @@ def test_producer_ids_have_a_limit(target, neighbour, wire, topic):
         assert client.produce(topic, bytes(batch)).error_code == 0
 
     assert target.memory().anonymous_bytes - before < 16 << 20
+
+
+@pytest.mark.parametrize("version", [10, 11, 12, 13])
+@pytest.mark.parametrize("topic_id", [ZERO_ID, UUID(int=7)], ids=["nothing", "an id"])
+def test_topics_without_a_name(target, neighbour, guarded, wire, version, topic_id):
+    """Is a topic asked for by id, or by nothing, answered in the versions that cannot say so too?"""
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=None, topic_id=topic_id),))
+    (topic,) = wire(target).ask("Metadata", version, request).topics
+
+    if version < 12:
+        assert (topic.error_code, topic.name) == (ErrorCode.INVALID_REQUEST, "")
+    else:
+        unknown = ErrorCode.INVALID_TOPIC_EXCEPTION if topic_id == ZERO_ID else ErrorCode.UNKNOWN_TOPIC_ID
+        assert topic.error_code == unknown

@@ -186,7 +186,8 @@ class _Check:
 
     def run(self, segments: list[Segment]) -> int:
         """Check from the recovery point's segment on, cut the log (and the list) where it breaks; where it ends."""
-        first = max((i for i, s in enumerate(segments) if s.base_offset <= self._recovery_point), default=0)
+        # The one with the last flushed batch: it may have been the active one then, whose indexes a flush leaves alone.
+        first = max((i for i, s in enumerate(segments) if s.base_offset < self._recovery_point), default=0)
         end_offset = segments[first].base_offset
         self._epochs.truncate_from_end(end_offset)
         for i in range(first, len(segments)):

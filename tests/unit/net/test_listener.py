@@ -36,3 +36,30 @@ def test_a_connection_accepted_while_stopping_is_closed() -> None:
             return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(theirs, 1), 5)
 
     assert asyncio.run(run()) == b""
+
+
+def test_nobody_is_let_in_before_all_is_ready() -> None:
+    """Does a bound listener know its port, and refuse clients until it is told to serve?"""
+
+    async def run() -> tuple[bool, bool]:
+        listener = Listener(
+            Mute(),
+            name="TEST",
+            limits=Limits(),
+            connections_max=10,
+            connections_per_address_max=10,
+            on_refuse=lambda peer, reason: None,
+        )
+        await listener.bind("127.0.0.1", 0, backlog=10)
+        early = can_connect(listener.port)
+        await listener.serve()
+        late = can_connect(listener.port)
+        await listener.stop()
+        return early, late
+
+    assert asyncio.run(run()) == (False, True)
+
+
+def can_connect(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -1,6 +1,7 @@
 """Does a log come back from any stop with everything that was flushed, and say so where it cannot?"""
 
 from contextlib import suppress
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -371,3 +372,17 @@ def test_any_harm(harms, clean, recovery_point):
         ):
             with suppress(HeadraceError):
                 use()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_roll_right_behind_the_recovery_point(memory, seed):
+    """If everything was flushed and then a segment rolled, are its indexes not believed, which nobody flushed?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 8)
+    flush(log)
+    log.roll(0)
+    memory.power_cut(Random(seed))
+    log = open_log(memory, "/data/t-0", recovery_point=8)
+
+    assert [log.offset_for_timestamp(1000 + i) for i in range(8)] == [(1000 + i, i, 0) for i in range(8)]
+    assert log.segments()[0].max_timestamp() == (1007, 7)
