@@ -230,6 +230,7 @@ def test_retry_after_a_kill_is_safe_when_acknowledged(victim, image):
     broker.start()
     with WireClient(broker.port) as client:
         again = client.produce("topic", batch)
+    broker.freeze()
     disk.cut_power()
     broker.kill()
     disk.unmount()
@@ -263,6 +264,7 @@ def test_what_was_read_after_a_kill_outlives_a_power_cut(victim, image):
     broker.start()
     with WireClient(broker.port) as client:
         assert len(list(memory.compare(client, PLACE))) == 1
+    broker.freeze()
     disk.cut_power()
     broker.kill()
     disk.unmount()

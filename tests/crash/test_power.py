@@ -27,6 +27,7 @@ def run(victim, image, chance, cuts: int) -> None:
             storm.acks.wait_for_more(chance.choice((1, 100, 1_000)) + chance.randrange(200))
             created[f"extra-{number}"] = create_topic(broker.port, f"extra-{number}", 2)
             storm.acks.wait_for_more(chance.randrange(30))
+            broker.freeze()
             disk.cut_power()
             broker.kill()
             disk.unmount()

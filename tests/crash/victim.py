@@ -4,8 +4,12 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
+from pathlib import Path
 
 from headrace.testing.broker_process import BrokerFailed, HeadraceProcess
+
+FREEZE_S = 10.0
 
 
 class Victim(HeadraceProcess):
@@ -24,6 +28,24 @@ class Victim(HeadraceProcess):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(after_s)
         self.kill()
+
+    def freeze(self) -> None:
+        """Let no thread of it do anything more: after a power cut there is no process left to acknowledge things.
+
+        One that waits for the disk ("D") stops when the kernel lets it go. The kernel may tell it, in the middle of the
+        cut, that a flush went well which did not; a process that runs on would believe it.
+        """
+        os.kill(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + FREEZE_S
+        while not self._states() <= {"T", "D"}:
+            assert time.monotonic() < deadline, f"threads are still running: {self._states()}"
+
+    def _states(self) -> set[str]:
+        states = set()
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                states.add((task / "stat").read_text().rpartition(")")[2].split()[0])
+        return states
 
     def said(self, words: str) -> list[str]:
         """The lines of its output that hold these words."""

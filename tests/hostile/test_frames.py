@@ -89,11 +89,9 @@ def test_half_sent_request_is_given_back(target, neighbour, guarded):
         with WireClient(target.port) as other:
             other.describe_topic(guarded)
         during = target.memory().anonymous_bytes - before
-    with WireClient(target.port) as other:
-        other.describe_topic(guarded)
 
     assert during < 80 * MIB
-    assert target.memory().anonymous_bytes - before < 16 * MIB
+    assert comes_true(lambda: target.memory().anonymous_bytes - before < 16 * MIB)
 
 
 def test_incomplete_requests_have_a_budget():
