@@ -13,6 +13,7 @@ from itertools import count
 from typing import Final, Protocol
 
 from bench.load import Load, Reading
+from bench.memory import touch_free_memory
 from bench.seats import Seat
 
 Numbers = dict[str, float]
@@ -82,6 +83,7 @@ class Fetch:
             where = (seat.broker.bootstrap, topic)
             load.produce(*where, records=self.records, record_bytes=self.record_bytes, properties={})
             _evict(seat, topic)
+            touch_free_memory()
             disk_before = seat.broker.disk_read_bytes()
             with _cpu(seat) as cold_cpu:
                 cold = load.fetch(*where, records=self.records, passes=1)
@@ -172,6 +174,7 @@ def _cpu(seat: Seat) -> Iterator[_Cpu]:
 def _topic(seat: Seat, load: Load, partitions: int) -> Iterator[str]:
     """The name of a fresh topic, with nothing left to write back from the one before."""
     topic = next(_NAMES)
+    touch_free_memory()
     load.create_topic(seat.broker.bootstrap, topic, partitions, seat.topic_settings)
     os.sync()
     yield topic
