@@ -1,0 +1,79 @@
+"""Records of the coordinators' topics in Kafka's framing.
+
+A record's key starts with its type, its value with the version it is written in; a null value forgets the key.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from headrace.model.errors import MalformedRequest
+from headrace.wire.codec import decode, encode, reader_of, writer_of
+from headrace.wire.primitives import Buffer
+from headrace.wire.schema import load_messages
+
+_TYPE: Final = struct.Struct(">h")
+_KEY_VERSION: Final = 0
+
+Entry = tuple[Any, Any]
+"""A record's key and its value, None where the key is forgotten."""
+
+
+class UnknownRecord(Exception):
+    """A record of a type that a later version may know; to be passed over."""
+
+
+class RecordCodec:
+    """The records of one topic, from the families of messages that live in it."""
+
+    def __init__(self, modules: Sequence[str], value_versions: Mapping[str, int]) -> None:
+        self._names: dict[str, tuple[str, int]] = {}
+        """The module and the type of each message."""
+        self._keys: dict[int, str] = {}
+        self._values: dict[int, tuple[str, int]] = {}
+        for module in modules:
+            for message in load_messages(module):
+                self._names[message.name] = (module, message.key)
+                if message.name.endswith("Key"):
+                    self._keys[message.key] = message.name
+                else:
+                    self._values[message.key] = (message.name, message.versions.last)
+        self._value_versions = value_versions
+
+    def encode(self, key: Any, value: Any) -> tuple[bytes, bytes | None]:
+        """A record's key and value as they stand in the log."""
+        name = type(key).__name__
+        module, kind = self._names[name]
+        key_bytes = _TYPE.pack(kind) + encode(writer_of(module, name, _KEY_VERSION), key)
+        if value is None:
+            return key_bytes, None
+        name = type(value).__name__
+        version = self._value_versions.get(name, 0)
+        return key_bytes, _TYPE.pack(version) + encode(writer_of(module, name, version), value)
+
+    def decode(self, key: Buffer, value: Buffer | None) -> Entry:
+        """What a record of the log says; UnknownRecord if it is of a type of later days, MalformedRequest if broken."""
+        try:
+            (kind,) = _TYPE.unpack_from(key)
+            name = self._keys.get(kind)
+            if name is None:
+                raise UnknownRecord(f"record type {kind}")
+            module, _ = self._names[name]
+            decoded = decode(reader_of(module, name, _KEY_VERSION), key, _TYPE.size)
+            return decoded, None if value is None else self._decode_value(module, kind, value)
+        except struct.error as error:
+            raise MalformedRequest(f"a coordinator's record is cut short: {error}") from error
+
+    def _decode_value(self, module: str, kind: int, value: Buffer) -> Any:
+        (version,) = _TYPE.unpack_from(value)
+        name, last = self._values[kind]
+        if not 0 <= version <= last:
+            raise UnknownRecord(f"{name} in version {version}")
+        return decode(reader_of(module, name, version), value, _TYPE.size)
+
+
+GROUP_RECORDS: Final = RecordCodec(
+    ("group_records", "share_group_records", "streams_group_records"), {"OffsetCommitValue": 4, "GroupMetadataValue": 3}
+)
+TRANSACTION_RECORDS: Final = RecordCodec(("transaction_records",), {"TransactionLogValue": 1})
+SHARE_STATE_RECORDS: Final = RecordCodec(("share_state_records",), {})
