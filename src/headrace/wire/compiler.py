@@ -189,8 +189,10 @@ def _field_reader(message: Message, field: Field, version: int) -> Iterator[str]
 def _array_reader(message: Message, field: Field, version: int) -> Iterator[str]:
     flexible, nullable = message.flexible.cover(version), field.nullable.cover(version)
     counter = _primitive("read", "count", flexible=flexible, nullable=nullable)
-    yield f"count, at = {counter}(view, at, budget, {_size_min(message, field, version, element=True)})"
-    if field.type in FIXED_SIZES and field.type != "uuid":
+    numbers = field.type in FIXED_SIZES and field.type != "uuid"
+    budget = "budget.numbers" if numbers else "budget"
+    yield f"count, at = {counter}(view, at, {budget}, {_size_min(message, field, version, element=True)})"
+    if numbers:
         body = [
             f"v_{field.name} = struct.unpack_from('>%d{_CODES[field.type]}' % count, view, at)",
             f"at += count * {FIXED_SIZES[field.type]}",

@@ -11,8 +11,20 @@ from uuid import UUID
 
 from headrace.model.errors import MalformedRequest
 
-OBJECTS_MAX = 250_000
-"""Array elements one message may hold: far above any real request, and decoded in a fraction of a second."""
+OBJECTS_MAX = 40_000
+"""Array elements one request may hold: room for 20,000 partitions, even if each is alone in its topic.
+
+To read one, act on it and answer it takes 2 to 5 µs of the event loop, so the whole request takes up to 0.2 s.
+"""
+
+NUMBERS_MAX = 80_000
+"""Plain numbers in arrays of one request: four for each of 20,000 partitions, say its replicas.
+
+They are read at once, but some of them (partitions, mostly) are answered one by one, in 2 µs or more each.
+"""
+
+AMPLE_MAX = 2_000_000
+"""Elements, and numbers, of a message that no stranger sent: it may describe all that a cluster has."""
 
 TAGS_MAX = 10_000
 """Tagged fields one message may hold, as in Kafka 4.4; each unknown one costs us time and tells us nothing."""
@@ -30,16 +42,33 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Budget:
-    """How much a peer may still make us build from one message."""
+    """How much a peer may still make us build from one request."""
 
     objects = OBJECTS_MAX
+    numbers_max = NUMBERS_MAX
     tags = TAGS_MAX
+    _numbers: "Budget | None" = None
+
+    @property
+    def numbers(self) -> "Budget":
+        """The budget for arrays of plain numbers, made when the first one is met."""
+        if self._numbers is None:
+            self._numbers = Budget()
+            self._numbers.objects = self.numbers_max
+        return self._numbers
 
     def take_tags(self, count: int) -> None:
         """Account for `count` tagged fields."""
         self.tags -= count
         if self.tags < 0:
             raise MalformedRequest(f"more than {TAGS_MAX} tagged fields")
+
+
+class AmpleBudget(Budget):
+    """For what comes from our own log or from a server we asked: a limit, but not one for a request."""
+
+    objects = AMPLE_MAX
+    numbers_max = AMPLE_MAX
 
 
 @lru_cache(maxsize=4096)
@@ -199,10 +228,10 @@ def read_compact_nullable_bytes(view: Buffer, at: int) -> tuple[bytes | None, in
     return None if value is None else bytes(value), at
 
 
-def _refused_count(count: int, left: int) -> MalformedRequest:
+def _refused_count(count: int, left: int, budget: Budget) -> MalformedRequest:
     if count < 0:
         return _null()
-    return MalformedRequest(f"{count} elements announced, {left} bytes left, at most {OBJECTS_MAX} elements allowed")
+    return MalformedRequest(f"{count} elements announced, {left} bytes left, {budget.objects} more elements allowed")
 
 
 def read_count(view: Buffer, at: int, budget: Budget, size_min: int) -> tuple[int, int]:
@@ -210,7 +239,7 @@ def read_count(view: Buffer, at: int, budget: Budget, size_min: int) -> tuple[in
     (count,) = _INT32.unpack_from(view, at)
     at += 4
     if count < 0 or count * size_min > len(view) - at or count > budget.objects:
-        raise _refused_count(count, len(view) - at)
+        raise _refused_count(count, len(view) - at, budget)
     budget.objects -= count
     return count, at
 
@@ -231,7 +260,7 @@ def read_compact_count(view: Buffer, at: int, budget: Budget, size_min: int) -> 
         count, at = read_uvarint(view, at - 1)
     count -= 1
     if count < 0 or count * size_min > len(view) - at or count > budget.objects:
-        raise _refused_count(count, len(view) - at)
+        raise _refused_count(count, len(view) - at, budget)
     budget.objects -= count
     return count, at
 

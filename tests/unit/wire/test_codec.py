@@ -12,11 +12,21 @@ from headrace.model.errors import MalformedRequest
 from headrace.wire.apis import APIS, Api
 from headrace.wire.codec import decode_request, decode_response, encode_request, encode_response
 from headrace.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from headrace.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from headrace.wire.messages.describe_producers import DescribeProducersRequest
+from headrace.wire.messages.describe_producers import TopicRequest as DescribeProducersTopic
 from headrace.wire.messages.fetch import FetchRequest, ReplicaState
-from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from headrace.wire.primitives import OBJECTS_MAX
+from headrace.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from headrace.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from headrace.wire.primitives import NUMBERS_MAX, OBJECTS_MAX
 
-METADATA, API_VERSIONS, FETCH = 3, 18, 1
+METADATA, API_VERSIONS, FETCH, LIST_OFFSETS, DESCRIBE_PRODUCERS = 3, 18, 1, 2, 61
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
@@ -120,6 +130,52 @@ def test_array_elements_are_limited_over_the_whole_message() -> None:
     assert len(decode_request(15, 5, request(OBJECTS_MAX)).groups) == OBJECTS_MAX
     with pytest.raises(MalformedRequest):
         decode_request(15, 5, request(OBJECTS_MAX + 1))
+
+
+def test_numbers_have_a_limit_of_their_own() -> None:
+    """May a request hold more plain numbers than objects, and still not any number of them, in one array or many?"""
+
+    def request(*counts: int) -> bytes:
+        topics = (DescribeProducersTopic(name="t", partition_indexes=tuple(range(count))) for count in counts)
+        return encode_request(DESCRIBE_PRODUCERS, 0, DescribeProducersRequest(topics=tuple(topics)))
+
+    half = NUMBERS_MAX // 2
+    assert len(decode_request(DESCRIBE_PRODUCERS, 0, request(half, half)).topics) == 2
+    for counts in ((NUMBERS_MAX + 1,), (half, half, 1)):
+        with pytest.raises(MalformedRequest, match="more elements allowed"):
+            decode_request(DESCRIBE_PRODUCERS, 0, request(*counts))
+
+
+def test_where_an_element_is_dear_fewer_are_allowed() -> None:
+    """Is a request that the controller must decide on topic by topic held to a smaller limit?"""
+
+    def request(count: int) -> bytes:
+        topics = (CreatePartitionsTopic(name="t", count=2, assignments=None) for _ in range(count))
+        return encode_request(37, 3, CreatePartitionsRequest(topics=tuple(topics), timeout_ms=1))
+
+    assert len(decode_request(37, 3, request(20_000)).topics) == 20_000
+    with pytest.raises(MalformedRequest, match="20000 more elements allowed"):
+        decode_request(37, 3, request(20_001))
+
+
+@pytest.mark.parametrize("version", [1, 10])
+def test_a_large_cluster_is_no_attack(version: int) -> None:
+    """Are 20,000 partitions understood in one request, each alone in its topic?"""
+    topics = tuple(
+        ListOffsetsTopic(name=f"topic-{number}", partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),))
+        for number in range(20_000)
+    )
+    request = ListOffsetsRequest(replica_id=-1, topics=topics)
+
+    assert topics == decode_request(LIST_OFFSETS, version, encode_request(LIST_OFFSETS, version, request)).topics
+
+
+def test_answers_may_be_larger_than_requests() -> None:
+    """Can the answer about a cluster be read that holds more than a request may?"""
+    partitions = (MetadataResponsePartition(replica_nodes=(1, 2, 3), isr_nodes=(1, 2, 3)),) * (OBJECTS_MAX + 1)
+    answer = MetadataResponse(topics=(MetadataResponseTopic(name="t", partitions=partitions),))
+
+    assert answer == decode_response(METADATA, 9, encode_response(METADATA, 9, answer))
 
 
 def test_tags_are_limited_over_the_whole_message() -> None:

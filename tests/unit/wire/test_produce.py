@@ -13,6 +13,7 @@ from headrace.model.errors import MalformedRequest
 from headrace.wire.codec import decode_response, encode_request
 from headrace.wire.header import parse_response_header
 from headrace.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -22,7 +23,7 @@ from headrace.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from headrace.wire.produce import ProduceCommand, encode_produce_response, parse_produce
+from headrace.wire.produce import OBJECTS_MAX, ProduceCommand, encode_produce_response, parse_produce
 
 PRODUCE = 0
 VERSIONS = range(3, 14)
@@ -230,3 +231,34 @@ def test_a_response_is_what_kio_reads(
     body = data[8 + (version >= 9) :]
 
     assert expected_response(answer, version) == read_with_kio(PRODUCE, version, "response", body)
+
+
+@pytest.mark.parametrize("version", [8, 12])
+def test_batches_of_one_request_are_limited(version: int) -> None:
+    """Are as many batches taken as a producer can send by default, and no more, however they are spread?"""
+
+    def request(topics: int, partitions: int) -> bytes:
+        data = tuple(PartitionProduceData(index=index, records=b"") for index in range(partitions))
+        spread = (TopicProduceData(name="t", partition_data=data),) * topics
+        return encode_request(PRODUCE, version, ProduceRequest(acks=1, timeout_ms=1, topic_data=spread))
+
+    assert len(parse_produce(request(1, OBJECTS_MAX - 1), 0, version).partitions) == OBJECTS_MAX - 1
+    assert len(parse_produce(request(OBJECTS_MAX // 2, 1), 0, version).partitions) == OBJECTS_MAX // 2
+    for topics, partitions in ((1, OBJECTS_MAX + 1), (OBJECTS_MAX + 1, 1), (10, OBJECTS_MAX // 10)):
+        with pytest.raises(MalformedRequest, match="more elements allowed"):
+            parse_produce(request(topics, partitions), 0, version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_bad_records_are_named_where_the_version_can(version: int) -> None:
+    """Does the answer name the records at fault from version 8 on, beside the partition they are of and no other?"""
+    topic: str | UUID = UUID(int=7) if version >= 13 else "t"
+    rows = [(0, 0, 5, -1, 0, None), (1, 87, -1, -1, -1, "two are bad")]
+    faults = {(topic, 1): [(3, "no key"), (4, "no key")]}
+    data = memoryview(encode_produce_response(version, 9, [(topic, rows)], record_errors=faults))[4:]
+    _, body = parse_response_header(PRODUCE, version, data)
+    good, bad = decode_response(PRODUCE, version, data, body).responses[0].partition_responses
+
+    named = tuple(BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message="no key") for at in (3, 4))
+    assert (() if version < 8 else named) == bad.record_errors
+    assert ((), 5) == (good.record_errors, good.base_offset)
