@@ -8,7 +8,8 @@ declared size costs nothing by itself.
 A frame handed to the service is borrowed: it is valid until `handle` returns, and whoever needs it longer copies.
 
 What it refuses: frames beyond the limit (or negative: a TLS or HTTP client on a plaintext port reads as a huge
-size), frames that stop arriving, silence, and peers that do not read their replies (reading from them is paused).
+size), frames that stop arriving, and silence.
+Reading is paused from peers that do not read their replies, and while all incomplete frames together hold too much.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ class Connection(asyncio.BufferedProtocol):
         "_peer_done",
         "_pending",
         "_reading_paused",
+        "_resumed_at",
         "_service",
+        "_starved",
         "_transport",
         "_writing_paused",
         "close_reason",
@@ -113,6 +116,8 @@ class Connection(asyncio.BufferedProtocol):
         self._muted = False
         self._writing_paused = False
         self._reading_paused = False
+        self._starved = False
+        self._resumed_at = 0.0
         self._closed = False
         self.listener_name = listener_name
         self.peer = ("", 0)
@@ -121,6 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close_reason = ""
         self.frame_since = 0.0
         self.heard_at = 0.0
+        """When bytes came last; zero before the first."""
         self.opened_at = 0.0
 
     # --- asyncio's side
@@ -129,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         """A socket was accepted."""
         self._transport = cast("asyncio.Transport", transport)
         self.loop = asyncio.get_running_loop()
-        self.opened_at = self.heard_at = self.loop.time()
+        self.opened_at = self.loop.time()
         name = transport.get_extra_info("peername")
         if name:
             self.peer = (str(name[0]), int(name[1]))
@@ -202,6 +208,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _consume(self, data: memoryview) -> None:
         """Cut whole frames out of `data` and serve them; keep what is left."""
+        if self._closed:
+            # TLS may still hand over what came before the end, and it may be the middle of a frame that was dropped.
+            return
         position, end = 0, len(data)
         turn_ends = monotonic() + _TURN_S
         while end - position >= 4:
@@ -236,29 +245,41 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.frame_since = self.heard_at
         size = int.from_bytes(rest[:4], "big", signed=True)
-        self._frame = self._buffers.take(min(size, max(2 * have, FIRST_BYTES_MAX)))
+        self._frame = self._buffers.take(min(size, max(2 * have, FIRST_BYTES_MAX)), filled=have)
         self._frame[:have] = rest[4:]
         self._filled = have
         self._frame_bytes = size
-        self._check_held()
+        if have == len(self._frame):
+            self._grow(self._frame)
 
     def _grow(self, frame: bytearray) -> None:
-        """Double the partial frame's buffer: its owner has sent as much as it has been given."""
-        larger = self._buffers.take(min(self._frame_bytes, 2 * len(frame)))
-        larger[: len(frame)] = frame
-        self._buffers.give_back(frame)
-        self._frame = larger
-        self._check_held()
+        """Give the partial frame more room, or stop reading until there is some."""
+        more = self._larger(frame) - len(frame)
+        if self._buffers.fits(more):
+            self._frame = self._buffers.exchange(frame, len(frame) + more)
+        else:
+            self._starved = True
+            self._pause_reading()
+            self._buffers.wait(self, more)
 
-    def _check_held(self) -> None:
-        if self._buffers.held_bytes > self._limits.partial_bytes_max:
-            self.close("too many bytes are held in incomplete requests (queued.max.request.bytes)")
+    def _larger(self, frame: bytearray) -> int:
+        """Twice as much: its owner has sent as much as it has been given."""
+        return min(self._frame_bytes, max(2 * len(frame), FIRST_BYTES_MAX))
+
+    def grow(self) -> None:
+        """There is room again for the frame that waited."""
+        assert self._frame is not None, "only a frame waits for room"
+        self._frame = self._buffers.exchange(self._frame, self._larger(self._frame))
+        self._starved = False
+        self._resumed_at = self.loop.time()
+        self._resume()
 
     def _drop_frame(self) -> None:
-        if self._frame is not None:
-            self._buffers.give_back(self._frame)
-        self._frame = None
+        frame, self._frame = self._frame, None
         self.frame_since = 0.0
+        if frame is not None:
+            self._buffers.forget(self)
+            self._buffers.give_back(frame)
 
     def _refuse_size(self, size: int) -> None:
         what = "a negative or empty request" if size <= 0 else f"a request of {size} bytes"
@@ -335,7 +356,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _is_held(self) -> bool:
-        return self._muted or self._writing_paused or self._closed
+        return self._muted or self._writing_paused or self._starved or self._closed
 
     @property
     def closed(self) -> bool:
@@ -348,14 +369,17 @@ class Connection(asyncio.BufferedProtocol):
             self.close_reason = self.close_reason or reason
             self._closed = True
             self._transport.abort() if self._writing_paused else self._transport.close()
+            # Now, as a peer that does not read can put off the end of its connection.
+            self._drop_frame()
 
     def overdue(self, now: float) -> str | None:
         """Why this connection has been silent for too long, or None."""
         limits = self._limits
-        if self.frame_since and now - self.frame_since > limits.frame_timeout_s:
+        arriving = self.frame_since and not self._starved
+        if arriving and now - max(self.frame_since, self._resumed_at) > limits.frame_timeout_s:
             return "a request stopped arriving (request.frame.timeout.ms)"
-        if self.heard_at == self.opened_at and now - self.opened_at > limits.first_bytes_timeout_s:
+        if not self.heard_at and now - self.opened_at > limits.first_bytes_timeout_s:
             return "no request after connecting (request.first.bytes.timeout.ms)"
-        if not self._pending and now - self.heard_at > limits.idle_timeout_s:
+        if not self._pending and now - (self.heard_at or self.opened_at) > limits.idle_timeout_s:
             return "idle (connections.max.idle.ms)"
         return None

@@ -40,7 +40,7 @@ class Listener:
         self._per_address: Counter[str] = Counter()
         self._on_refuse = on_refuse
         self._address_exceptions = address_exceptions or {}
-        self._buffers = FrameBuffers()
+        self._buffers = FrameBuffers(limits.partial_bytes_max)
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self._stopping = False

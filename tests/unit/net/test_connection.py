@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from headrace.net.connection import Connection, Limits
+from headrace.net.frame_buffers import FIRST_BYTES_MAX, SCRATCH_BYTES
 from headrace.net.listener import Listener
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
 
@@ -207,6 +208,63 @@ def test_partial_frames_have_a_budget(sent: int, allowed: int) -> None:
     assert ["queued.max.request.bytes" in reason for reason in reasons] == [True]
 
 
+async def begin(writer: asyncio.StreamWriter, listener: Listener, data: bytes) -> None:
+    """Send the beginning of a frame, a little first, so that its buffer doubles from the smallest, and see it come."""
+    writer.write(data[:1_000])
+    await until(lambda: listener.partial_bytes == FIRST_BYTES_MAX)
+    writer.write(data[1_000:])
+    (connection,) = listener.connections
+    await until(lambda: connection._filled == len(data) - 4)
+
+
+def test_who_comes_last_waits_for_room() -> None:
+    """Is a client that finds no room not read until another's request is complete, and then answered like any?"""
+    body = bytes(range(250)) * 4_000
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, listener: Listener
+    ) -> None:
+        await begin(writer, listener, framed(body)[:900_000])
+        assert listener.partial_bytes == len(body)
+        late_reader, late_writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        late_writer.write(framed(body))
+        await until(lambda: any(connection._starved for connection in listener.connections))
+        assert listener.partial_bytes <= 1_200_000 + SCRATCH_BYTES
+        overdue = {each._starved: each.overdue(each.loop.time() + 100) for each in listener.connections}
+        assert {True: None, False: "a request stopped arriving (request.frame.timeout.ms)"} == overdue
+
+        writer.write(framed(body)[900_000:])
+        assert body == await read_frame(reader)
+        assert body == await read_frame(late_reader)
+        assert listener.partial_bytes == 0
+        late_writer.close()
+
+    assert [] == [reason for reason in talk(conversation, Limits(partial_bytes_max=1_200_000)) if reason]
+
+
+def test_the_oldest_request_ends_where_none_can_go_on() -> None:
+    """Is the newest client answered when requests that will never fit together all wait?"""
+    body = bytes(900_000)
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, listener: Listener
+    ) -> None:
+        await begin(writer, listener, framed(body)[:500_000])
+        (first,) = listener.connections
+        await until(lambda: first.loop.time() > first.frame_since)
+        late_reader, late_writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        late_writer.write(framed(body))
+        await until(lambda: any(connection._starved for connection in listener.connections))
+        writer.write(framed(body)[500_000:700_000])
+        with contextlib.suppress(ConnectionError):
+            assert b"" == await reader.read()
+        assert body == await read_frame(late_reader)
+        late_writer.close()
+
+    reasons = talk(conversation, Limits(partial_bytes_max=1_000_000))
+    assert ["queued.max.request.bytes" in reason for reason in reasons if reason] == [True]
+
+
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [(b"", "request.first.bytes.timeout.ms"), (b"\0\0\0\x09abc", "request.frame.timeout.ms")],
@@ -223,6 +281,22 @@ def test_silence_is_ended(sent: bytes, reason: str) -> None:
 
     reasons = talk(conversation, Limits(first_bytes_timeout_s=0.01, frame_timeout_s=0.01))
     assert [reason in given for given in reasons] == [True]
+
+
+def test_a_first_request_that_comes_at_once_counts() -> None:
+    """Is a client that spoke in the very moment it was accepted not taken for one that never spoke?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, listener: Listener
+    ) -> None:
+        writer.write(framed(b"hello"))
+        await read_frame(reader)
+        (connection,) = listener.connections
+        connection.heard_at = connection.opened_at
+
+        assert connection.overdue(connection.opened_at + 60) is None
+
+    talk(conversation)
 
 
 def test_too_many_connections() -> None:
