@@ -6,11 +6,12 @@ The change itself is decided in the controller's turn, so that two at once do no
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from headrace.cores.controller import ConfigChange, change_configs
 from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC
@@ -20,6 +21,12 @@ from headrace.settings.alter import Change, alter_broker, alter_topic
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+
+Answer = TypeVar("Answer")
+"""What the API at hand answers for one resource."""
+
+_TURN_RESOURCES = 1000
+"""Resources decided on in one turn, at up to 30 µs each."""
 
 
 class ResourceType(IntEnum):
@@ -43,11 +50,33 @@ class Alteration(NamedTuple):
 
 
 async def alter_resources(
-    broker: Broker, wanted: Sequence[Alteration], *, validate_only: bool
-) -> list[KafkaError | None]:
-    """Change the settings of each resource, wholly or not at all; tells for each why it was not."""
-    results: list[KafkaError | None] = [None] * len(wanted)
+    broker: Broker, wanted: Sequence[Alteration], *, validate_only: bool, answer: Callable[..., Answer]
+) -> tuple[Answer, ...]:
+    """Change the settings of each resource, wholly or not at all; an answer for each says why it was not."""
     count = Counter((one.resource_type, one.resource_name) for one in wanted)
+    errors: list[KafkaError | None] = []
+    for first in range(0, len(wanted), _TURN_RESOURCES):
+        turn = wanted[first : first + _TURN_RESOURCES]
+        errors += await _alter_turn(broker, turn, count, validate_only=validate_only)
+        if first + _TURN_RESOURCES < len(wanted):
+            # Others have their turn between two of ours: one resource does not depend on another.
+            await asyncio.sleep(0)
+    return tuple(
+        answer(
+            error_code=int(error.code) if error else 0,
+            error_message=error.message or None if error else None,
+            resource_type=one.resource_type,
+            resource_name=one.resource_name,
+        )
+        for one, error in zip(wanted, errors, strict=True)
+    )
+
+
+async def _alter_turn(
+    broker: Broker, wanted: Sequence[Alteration], count: Counter[tuple[int, str]], *, validate_only: bool
+) -> list[KafkaError | None]:
+    """Decide on some of a request's resources in one turn of the controller's."""
+    results: list[KafkaError | None] = [None] * len(wanted)
     commands: dict[int, ConfigChange] = {}
     for place, one in enumerate(wanted):
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.records.batch import BatchHeader, read_header
-from headrace.records.produced import deep_check, needs_deep_check
+from headrace.records.produced import deep_check, needs_deep_check, refusal_anew
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -55,8 +55,7 @@ class Lane:
                 try:
                     result: Appended | KafkaError = await self._append(partition, batch, header)
                 except KafkaError as error:
-                    # A new one: the one that was raised holds the frames it came through, and all that they unpacked.
-                    result = KafkaError(error.code, error.message)
+                    result = refusal_anew(error)
                 finally:
                     self._queue.popleft()
                 done(result)

@@ -15,6 +15,7 @@ from headrace.model.errors import MalformedRequest
 from headrace.wire.codec import encode_response
 from headrace.wire.header import response_header
 from headrace.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceResponse,
@@ -40,12 +41,20 @@ from headrace.wire.topics import Topic, read_topic, topic_bytes
 PRODUCE = 0
 FLEXIBLE_FIRST = 9
 TOPIC_ID_FIRST = 13
+OBJECTS_MAX = 15_000
+"""Topics and partitions of one request: what a megabyte, Kafka's max.request.size, holds of the smallest batches.
+
+Each batch takes 14 µs of the event loop to check and append, which makes 0.2 s.
+"""
 
 ProducedPartition = tuple[Topic, int, int, int]
 """Topic, partition, and where its records start and end in the request; the start is -1 for null."""
 
 PartitionResult = tuple[int, int, int, int, int, str | None]
 """Partition, error code, base offset, log append time, log start offset, error message."""
+
+RecordErrors = Mapping[tuple[Topic, int], Sequence[tuple[int, str]]]
+"""For a topic and partition: records by their place in the batch, and what is wrong with each."""
 
 
 class ProduceCommand(Struct, frozen=True, gc=False):
@@ -55,6 +64,12 @@ class ProduceCommand(Struct, frozen=True, gc=False):
     acks: int
     timeout_ms: int
     partitions: list[ProducedPartition]
+
+
+class _ProduceBudget(Budget):
+    """Less than for other requests, as every element is a batch."""
+
+    objects = OBJECTS_MAX
 
 
 _ACKS_TIMEOUT = struct.Struct(">hi")
@@ -75,7 +90,7 @@ def parse_produce(view: Buffer, position: int, version: int) -> ProduceCommand:
 
 
 def _parse_flexible(view: Buffer, at: int, version: int) -> tuple[ProduceCommand, int]:
-    budget = Budget()
+    budget = _ProduceBudget()
     by_id = version >= TOPIC_ID_FIRST
     transactional_id, at = read_compact_nullable_string(view, at) if view[at] else (None, at + 1)
     acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(view, at)
@@ -104,7 +119,7 @@ def _parse_flexible(view: Buffer, at: int, version: int) -> tuple[ProduceCommand
 
 
 def _parse_legacy(view: Buffer, at: int, version: int) -> tuple[ProduceCommand, int]:
-    budget = Budget()
+    budget = _ProduceBudget()
     transactional_id, at = read_nullable_string(view, at)
     acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(view, at)
     topics, at = read_count(view, at + 6, budget, 6)
@@ -138,14 +153,24 @@ def encode_produce_response(
     *,
     leaders: Mapping[tuple[Topic, int], tuple[int, int]] | None = None,
     endpoints: Sequence[tuple[int, str, int, str | None]] = (),
+    record_errors: RecordErrors | None = None,
 ) -> bytes:
     """A whole response, frame length and header included.
 
     `leaders` tells for partitions that moved the new leader's id and epoch, `endpoints` where these leaders are
-    (id, host, port, rack); both are sent from version 10 on (KIP-951).
+    (id, host, port, rack); both are sent from version 10 on (KIP-951). `record_errors` tells which records of a batch
+    were at fault, from version 8 on (KIP-467).
     """
-    if version < FLEXIBLE_FIRST or leaders or endpoints:
-        return _encode_by_codec(version, correlation_id, topics, throttle_ms, leaders or {}, endpoints)
+    if version < FLEXIBLE_FIRST or leaders or endpoints or record_errors:
+        message = ProduceResponse(
+            responses=tuple(_topic_response(topic, rows, leaders or {}, record_errors or {}) for topic, rows in topics),
+            throttle_time_ms=throttle_ms,
+            node_endpoints=tuple(
+                NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+                for node_id, host, port, rack in endpoints
+            ),
+        )
+        return _encode_by_codec(version, correlation_id, message)
     if len(topics) == 1:
         topic, results = topics[0]
         if len(results) == 1 and results[0][5] is None:
@@ -188,28 +213,17 @@ def _encode_many(
     return bytes(out)
 
 
-def _encode_by_codec(
-    version: int,
-    correlation_id: int,
-    topics: Sequence[tuple[Topic, Sequence[PartitionResult]]],
-    throttle_ms: int,
-    leaders: Mapping[tuple[Topic, int], tuple[int, int]],
-    endpoints: Sequence[tuple[int, str, int, str | None]],
-) -> bytes:
-    message = ProduceResponse(
-        responses=tuple(_topic_response(topic, results, leaders) for topic, results in topics),
-        throttle_time_ms=throttle_ms,
-        node_endpoints=tuple(
-            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack) for node_id, host, port, rack in endpoints
-        ),
-    )
+def _encode_by_codec(version: int, correlation_id: int, message: ProduceResponse) -> bytes:
     body = encode_response(PRODUCE, version, message)
     head = response_header(PRODUCE, version, correlation_id)
     return struct.pack(">i", len(head) + len(body)) + head + body
 
 
 def _topic_response(
-    topic: Topic, results: Sequence[PartitionResult], leaders: Mapping[tuple[Topic, int], tuple[int, int]]
+    topic: Topic,
+    results: Sequence[PartitionResult],
+    leaders: Mapping[tuple[Topic, int], tuple[int, int]],
+    record_errors: RecordErrors,
 ) -> TopicProduceResponse:
     partitions = []
     for index, error_code, base_offset, append_time_ms, start_offset, message in results:
@@ -221,6 +235,10 @@ def _topic_response(
                 base_offset=base_offset,
                 log_append_time_ms=append_time_ms,
                 log_start_offset=start_offset,
+                record_errors=tuple(
+                    BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=fault)
+                    for place, fault in record_errors.get((topic, index), ())
+                ),
                 error_message=message,
                 current_leader=LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch),
             )

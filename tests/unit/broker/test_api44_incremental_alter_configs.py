@@ -163,3 +163,19 @@ def test_failed_disk_is_told(desk):
 
     assert code == ErrorCode.KAFKA_STORAGE_ERROR
     assert desk.broker.partitions.require("orders", 0).config.flush_ms != 7
+
+
+def test_many_resources_are_changed_in_turns(desk):
+    """Is a request for more resources than one turn takes answered in its order, with doubles seen across turns?"""
+    desk.create("first")
+    desk.create("last")
+    change = [("retention.ms", SET, "8000")]
+    strangers = [(TOPIC, f"stranger-{number}", change) for number in range(2500)]
+    twice = (TOPIC, "twice", change)
+    resources = [(TOPIC, "first", change), twice, *strangers, twice, (TOPIC, "last", change)]
+    codes = [code for code, _ in alter(desk, *resources)]
+
+    double, unknown = ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [0, double, *[unknown] * 2500, double, 0] == codes
+    for topic in ("first", "last"):
+        assert desk.broker.partitions.require(topic, 0).config.retention_ms == 8000

@@ -11,7 +11,15 @@ from headrace.model.log_config import LogConfig
 from headrace.records.batch import HEADER, HEADER_BYTES, CorruptBatch, check_batch, read_header, seal
 from headrace.records.build import NewRecord, assemble, build_batch, encode_record
 from headrace.records.compression import CODEC_NAMES, CODECS
-from headrace.records.produced import WALKED_AT_ONCE_MAX, check_produced, deep_check, needs_deep_check
+from headrace.records.produced import (
+    RECORD_ERRORS_MAX,
+    WALKED_AT_ONCE_MAX,
+    RecordsRejected,
+    check_produced,
+    deep_check,
+    needs_deep_check,
+    refusal_anew,
+)
 from headrace.records.walk import payload_of, walk
 
 NOW = 1_700_000_000_000
@@ -281,8 +289,67 @@ def test_more_records_than_may_come_out() -> None:
 
 def test_errors_carry_a_sentence() -> None:
     """Is a person told which record, and what is wrong with it?"""
-    with pytest.raises(KafkaError, match="Record 3 has no key"):
+    with pytest.raises(KafkaError, match="record 3: A compacted topic needs a key"):
         accept(build_batch([*records(3), NewRecord(NOW)]), COMPACTED)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("count", [5, WALKED_AT_ONCE_MAX + 5])
+def test_all_bad_records_are_named(codec: str, count: int) -> None:
+    """Is a producer told of every record without a key, in a batch of either size, compressed or not?"""
+    sent = records(count)
+    for index in (1, 4):
+        sent[index] = NewRecord(NOW, None, b"v")
+    with pytest.raises(RecordsRejected) as caught:
+        accept(build_batch(sent, codec=codec), COMPACTED)
+
+    assert ErrorCode.INVALID_RECORD == caught.value.code
+    assert [1, 4] == [index for index, _ in caught.value.record_errors]
+
+
+@pytest.mark.parametrize(
+    ("config", "codec", "count"),
+    [(PLAIN, "none", 5), (COMPACTED, "none", 5), (COMPACTED, "gzip", 5), (COMPACTED, "none", WALKED_AT_ONCE_MAX + 5)],
+    ids=["plain", "compacted", "compressed", "large"],
+)
+def test_one_bad_timestamp_decides_the_code(config: LogConfig, codec: str, count: int) -> None:
+    """Is the record from the future named, and the whole told as INVALID_TIMESTAMP even beside another fault?"""
+    sent = records(count)
+    sent[2] = NewRecord(NOW + 2 * HOUR, b"k", b"v")
+    if config.cleanup_compact:
+        sent[3] = NewRecord(NOW, None, b"v")
+    with pytest.raises(RecordsRejected) as caught:
+        accept(build_batch(sent, codec=codec), config)
+
+    assert ErrorCode.INVALID_TIMESTAMP == caught.value.code
+    assert ([2, 3] if config.cleanup_compact else [2]) == [index for index, _ in caught.value.record_errors]
+    assert f"{NOW + 2 * HOUR}" in caught.value.record_errors[0][1]
+
+
+def test_a_header_that_lies_about_its_time_is_refused_deeply_too() -> None:
+    """Is a batch refused whose header is of the future though no record is, where each record is looked at?"""
+    for count in (3, WALKED_AT_ONCE_MAX + 5):
+        assert refused(with_header(batch(count), max_timestamp=2**60), COMPACTED) == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_named_records_are_limited() -> None:
+    """Are no more than a hundred bad records named, and all of them counted?"""
+    with pytest.raises(RecordsRejected, match="Bad records in the batch: 500") as caught:
+        accept(build_batch(records(500, key=None)), COMPACTED)
+
+    assert RECORD_ERRORS_MAX == len(caught.value.record_errors)
+
+
+def test_a_refusal_anew_is_the_same() -> None:
+    """Does a refusal that is kept say what the raised one said, without the frames of the raise?"""
+    with pytest.raises(RecordsRejected) as caught:
+        accept(build_batch(records(2, key=None)), COMPACTED)
+    anew = refusal_anew(caught.value)
+
+    assert isinstance(anew, RecordsRejected)
+    assert (caught.value.code, caught.value.message) == (anew.code, anew.message)
+    assert caught.value.record_errors == anew.record_errors
+    assert anew.__traceback__ is None
 
 
 def test_corrupt_batch_never_leaks() -> None:

@@ -5,8 +5,11 @@ keeps Kafka doing the same); 0-2 end the connection.
 Behaviour: every partition of a request stands for itself. acks=all is answered when the high watermark has passed the
 batch, which means flushed unless the topic opted out; acks=1 when it is written; acks=0 never, and an error then ends
 the connection, as that is the only way left to tell.
-Deviations: transactional batches are refused until transactions are served.
-KIPs: 98 idempotence, 110 zstd (v7), 467 error messages, 516 topic ids (v13), 951 leader hints (v10, none needed yet).
+Deviations: at most 100 records of a batch are named as bad, and none where only the batch's header was looked at: a
+timestamp of the future in a large or compressed batch, on a topic that needs no look at every record. Transactional
+batches are refused until transactions are served.
+KIPs: 98 idempotence, 110 zstd (v7), 467 error messages and bad records (v8), 516 topic ids (v13), 951 leader hints
+(v10, none needed yet).
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from headrace.broker.api import Api, Call
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
 from headrace.records.compression import ZSTD
+from headrace.records.produced import RecordsRejected
 from headrace.wire.produce import encode_produce_response, parse_produce
 
 if TYPE_CHECKING:
     from headrace.broker.partition import Appended, Partition
     from headrace.records.batch import BatchHeader
+    from headrace.wire.produce import RecordErrors
 
 ZSTD_FIRST = 7
 """Consumers of that time cannot read it, so producers of that time must not write it (KIP-110)."""
@@ -30,17 +35,21 @@ ZSTD_FIRST = 7
 Row = tuple[int, int, int, int, int, str | None]
 """partition, error code, base offset, append time, log start offset, error message."""
 
+PARTITIONS_WITH_RECORD_ERRORS_MAX = 100
+"""How many partitions of one answer name their bad records, so that an answer is not much larger than its request."""
+
 
 class _Answer:
     """The answer to one produce request, filled in partition by partition."""
 
-    __slots__ = ("call", "missing", "reply", "rows")
+    __slots__ = ("call", "missing", "record_errors", "reply", "rows")
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.rows: list[tuple[str | UUID, Row | None]] = []
         self.missing = 0
         self.reply: PendingReply | None = None
+        self.record_errors: RecordErrors | None = None
 
     def buffers(self) -> Buffers:
         """The framed response, partitions grouped by topic as they came."""
@@ -54,7 +63,19 @@ class _Answer:
                 topics.append((topic, [row]))
                 last = topic
         header = self.call.header
-        return (encode_produce_response(header.api_version, header.correlation_id, topics),)
+        return (
+            encode_produce_response(
+                header.api_version, header.correlation_id, topics, record_errors=self.record_errors
+            ),
+        )
+
+    def refusal(self, topic: str | UUID, index: int, error: KafkaError) -> Row:
+        """The row that says why a partition's batch was not appended; its bad records are kept beside it."""
+        if isinstance(error, RecordsRejected):
+            named = self.record_errors or {}
+            if len(named) < PARTITIONS_WITH_RECORD_ERRORS_MAX:
+                self.record_errors = {**named, (topic, index): error.record_errors}
+        return (index, int(error.code), -1, -1, -1, error.message or None)
 
     def settle(self, position: int, row: Row) -> None:
         """One partition that had to wait is answered; the last one sends the reply."""
@@ -62,10 +83,6 @@ class _Answer:
         self.missing -= 1
         if self.missing == 0 and self.reply is not None:
             self.reply.send(self.buffers())
-
-
-def _error_row(index: int, error: KafkaError) -> Row:
-    return (index, int(error.code), -1, -1, -1, error.message or None)
 
 
 def _row(partition: Partition, appended: Appended) -> Row:
@@ -117,7 +134,7 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
                 continue
             appended = partition.append(batch, header, now_ms)
         except KafkaError as error:
-            rows.append((topic, _error_row(index, error)))
+            rows.append((topic, answer.refusal(topic, index, error)))
             continue
         if acks == -1 and partition.log.high_watermark < appended.end_offset:
             rows.append((topic, None))
@@ -146,8 +163,10 @@ def _unanswerable(code: int) -> str:
 
 def _await_safety(answer: _Answer, place: int, partition: Partition, appended: Appended) -> None:
     def safe(error: KafkaError | None) -> None:
-        row = _row(partition, appended) if error is None else _error_row(partition.index, error)
-        answer.settle(place, row)
+        if error is None:
+            answer.settle(place, _row(partition, appended))
+        else:
+            answer.settle(place, answer.refusal(answer.rows[place][0], partition.index, error))
 
     partition.when_safe(appended.end_offset, safe)
 
@@ -157,7 +176,7 @@ def _queue(answer: _Answer, partition: Partition, batch: memoryview, header: Bat
 
     def done(result: Appended | KafkaError) -> None:
         if isinstance(result, KafkaError):
-            answer.settle(place, _error_row(partition.index, result))
+            answer.settle(place, answer.refusal(answer.rows[place][0], partition.index, result))
             if acks == 0:
                 answer.call.connection.close(_unanswerable(result.code))
         elif acks == -1:

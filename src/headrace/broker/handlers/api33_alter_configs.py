@@ -31,18 +31,10 @@ async def handle(call: Call, request: AlterConfigsRequest) -> AlterConfigsRespon
         )
         for resource in request.resources
     ]
-    errors = await alter_resources(call.broker, wanted, validate_only=request.validate_only)
-    return AlterConfigsResponse(
-        responses=tuple(
-            AlterConfigsResourceResponse(
-                error_code=int(error.code) if error else 0,
-                error_message=error.message or None if error else None,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, error in zip(request.resources, errors, strict=True)
-        )
+    responses = await alter_resources(
+        call.broker, wanted, validate_only=request.validate_only, answer=AlterConfigsResourceResponse
     )
+    return AlterConfigsResponse(responses=responses)
 
 
 API = Api(key=33, low=0, high=2, handle=handle)
