@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.compaction import Compaction
+from headrace.broker.coordinators.assembly import group_coordinator, share_state_coordinator, transaction_coordinator
 from headrace.broker.dispatch import Dispatch, load_apis
 from headrace.broker.faults import Faults
 from headrace.broker.fetcher import COLD_FETCHES_MAX
@@ -56,9 +57,17 @@ CHECK_THREADS = 2
 """Batches that are taken apart at a time; each may need as much memory as max.decompressed.message.bytes."""
 
 
+COORDINATORS_AWAITED_S = 1.0
+"""A start waits so long for the coordinators, so that clients of a small cluster need not ask twice."""
+
+
 def wall_clock_ms() -> int:
     """The wall clock, in Kafka's unit."""
     return time.time_ns() // 1_000_000
+
+
+async def _settled(work: asyncio.Future[Any]) -> None:
+    await work
 
 
 def _refuse_several_nodes(config: BrokerConfig) -> None:
@@ -113,6 +122,10 @@ class Broker:
             clock=clock,
             config=lambda: self.config,
         )
+        self.groups = group_coordinator(self)
+        self.transactions = transaction_coordinator(self)
+        self.share_state = share_state_coordinator(self)
+        self._coordinators = {kind.topic: kind for kind in (self.groups, self.transactions, self.share_state)}
         self.housekeeping = Housekeeping(self)
         self.compaction = Compaction(self)
         self.listeners: list[Listener] = []
@@ -140,6 +153,7 @@ class Broker:
         self._take_over_broker_configs()
         await self._finalize_features()
         await loop.run_in_executor(self.readers, self.store.open_partitions, self.metadata, self.partitions)
+        await self._load_coordinators()
         services = {
             listener.name: self.controller_dispatch
             if listener.name in self.config.controller_listener_names
@@ -158,10 +172,18 @@ class Broker:
             time.monotonic() - began,
         )
 
+    async def _load_coordinators(self) -> None:
+        """Read the coordinators' logs, in the background if they are long: clients are told to wait meanwhile."""
+        loading = asyncio.gather(*(kind.lead_all() for kind in self._coordinators.values()))
+        self.spawn(_settled(loading))
+        await asyncio.wait({loading}, timeout=COORDINATORS_AWAITED_S)
+
     async def stop(self) -> None:
         """Go down cleanly: everything acknowledged or not is flushed, and the next start need not recover."""
         for listener in self.listeners:
             await listener.stop()
+        for coordinator in self._coordinators.values():
+            coordinator.resign_all()
         await self.compaction.stop()
         await self.housekeeping.stop()
         await self.dispatch.drain()
@@ -241,10 +263,14 @@ class Broker:
             missing = [index for index in indexes if self.partitions.find((topic_id, index)) is None]
             if topic is not None and missing:
                 await self.partitions.create(topic, missing)
+                if topic.name in self._coordinators:
+                    await self._coordinators[topic.name].lead(missing)
 
     async def _erase(self, topic_id: uuid.UUID) -> None:
         """Stop serving a deleted topic at once; its bytes go a little later, as readers may be amid them."""
         gone = self.partitions.remove(topic_id)
+        if gone and gone[0].topic in self._coordinators:
+            self._coordinators[gone[0].topic].resign_all()
         deleted = await asyncio.get_running_loop().run_in_executor(self.readers, self.store.take_out, gone)
         for log, partition in zip(deleted, gone, strict=False):
             self.housekeeping.remove_later(log, partition.config.file_delete_delay_ms)

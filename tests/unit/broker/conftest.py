@@ -27,6 +27,7 @@ class Desk:
         self._settings = settings or {}
         self._runner = asyncio.Runner()
         self.broker = None
+        self.now_ms = NOW_MS
 
     def __enter__(self):
         properties = {
@@ -38,7 +39,7 @@ class Desk:
             "log.dirs": "/data",
             **self._settings,
         }
-        self.broker = Broker(BrokerConfig.from_properties(properties), files=self.files, clock=lambda: NOW_MS)
+        self.broker = Broker(BrokerConfig.from_properties(properties), files=self.files, clock=lambda: self.now_ms)
         self._runner.run(self.broker.start())
         return self
 
@@ -73,16 +74,17 @@ class Desk:
 
     def ask(self, api, request, *, version=None, listener="PLAINTEXT"):
         """What a client that speaks `version` (the newest, if not said) gets for an answer."""
-        version = api.high if version is None else version
-        header = RequestHeader(api.key, version, 1, "test", 0)
-        call = Call(self.broker, SimpleNamespace(listener_name=listener), header)
-        sent = decode_request(api.key, version, memoryview(encode_request(api.key, version, request)), 0)
-        answer = self.run(self._handled(api, call, sent))
-        return decode_response(api.key, version, memoryview(encode_response(api.key, version, answer)), 0)
+        return self.run(self.asked(api, request, version=version, listener=listener))
 
-    async def _handled(self, api, call, request):
-        answer = api.handle(call, request)
-        return await answer if inspect.isawaitable(answer) else answer
+    async def asked(self, api, request, *, version=None, listener="PLAINTEXT", client_id="test"):
+        """The same on the broker's loop, where several may wait for each other."""
+        version = api.high if version is None else version
+        header = RequestHeader(api.key, version, 1, client_id, 0)
+        call = Call(self.broker, SimpleNamespace(listener_name=listener, peer=("127.0.0.1", 50000)), header)
+        sent = decode_request(api.key, version, memoryview(encode_request(api.key, version, request)), 0)
+        answer = api.handle(call, sent)
+        answer = await answer if inspect.isawaitable(answer) else answer
+        return decode_response(api.key, version, memoryview(encode_response(api.key, version, answer)), 0)
 
     def run(self, work):
         """Do something on the broker's loop."""
