@@ -1,0 +1,222 @@
+"""One connection to one broker: requests in any number, answers matched to them, in versions both sides know."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+import struct
+from typing import TYPE_CHECKING, Any
+
+from headrace.client.fault import ClientFault, ConnectionEnded, NoBroker, NotAuthenticated, NotServed, TimedOut
+from headrace.client.login import login
+from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest
+from headrace.wire.apis import APIS
+from headrace.wire.codec import decode_response, encode_request
+from headrace.wire.header import parse_response_header, request_header
+from headrace.wire.messages.api_versions import ApiVersionsRequest
+from headrace.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from headrace.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.client.options import ConnectionOptions
+
+API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
+RESPONSE_BYTES_MAX = 256 * 1024 * 1024
+_LENGTH = struct.Struct(">i")
+_SOFTWARE = "headrace"
+
+
+class Channel:
+    """An open connection; `open_channel` makes one."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, options: ConnectionOptions, where: str
+    ) -> None:
+        self.where = where
+        self.versions: Mapping[int, tuple[int, int]] = {}
+        """What the broker serves: the first and last version by API key."""
+        self.features: Mapping[str, int] = {}
+        """The levels the cluster has agreed on, by feature."""
+        self._reader = reader
+        self._writer = writer
+        self._options = options
+        self._waiting: dict[int, tuple[int, int, asyncio.Future[Any]]] = {}
+        self._next_id = 0
+        self._fault: ClientFault | None = None
+        self._reading = asyncio.ensure_future(self._read())
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be asked here."""
+        return self._fault is not None
+
+    def version_of(self, api_key: int, *, at_most: int | None = None) -> int:
+        """The newest version both sides know; NotServed if there is none."""
+        api = APIS[api_key]
+        served = self.versions.get(api_key)
+        first, last = served or (0, -1)
+        version = min(last, api.version_last, api.version_last if at_most is None else at_most)
+        if served is None or version < max(first, api.version_first):
+            raise NotServed(
+                f"The broker at {self.where} does not serve {api.name}", "It may be too old, or lack the feature"
+            )
+        return version
+
+    async def ask(
+        self, api_key: int, message: Any, *, version: int | None = None, timeout_s: float | None = None
+    ) -> Any:
+        """Send one request and wait for its answer."""
+        chosen = self.version_of(api_key) if version is None else version
+        answer = self.send(api_key, chosen, message)
+        try:
+            return await asyncio.wait_for(answer, timeout_s or self._options.request_timeout_s)
+        except TimeoutError:
+            raise TimedOut(
+                f"The broker at {self.where} did not answer {APIS[api_key].name} in time", "Is it overloaded?"
+            ) from None
+
+    def send(self, api_key: int, version: int, message: Any) -> asyncio.Future[Any]:
+        """Send one request; the answer comes in the future."""
+        if self._fault is not None:
+            raise self._fault
+        self._next_id += 1
+        frame = request_header(api_key, version, self._next_id, self._options.client_id) + encode_request(
+            api_key, version, message
+        )
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[self._next_id] = (api_key, version, answer)
+        self._writer.write(_LENGTH.pack(len(frame)) + frame)
+        return answer
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                (size,) = _LENGTH.unpack(await self._reader.readexactly(_LENGTH.size))
+                if not _LENGTH.size <= size <= RESPONSE_BYTES_MAX:
+                    raise ConnectionEnded(
+                        f"{self.where} sent {size} as the length of an answer",
+                        "Does it speak Kafka's protocol, or TLS?",
+                    )
+                self._take(memoryview(await self._reader.readexactly(size)))
+        except ClientFault as fault:
+            self._end(fault)
+        except (OSError, EOFError, MalformedRequest, ssl.SSLError) as error:
+            why = "" if isinstance(error, EOFError) else f" ({error})"
+            self._end(ConnectionEnded(f"The broker at {self.where} closed the connection{why}", "See its log for why"))
+
+    def _take(self, frame: memoryview) -> None:
+        (correlation_id,) = _LENGTH.unpack_from(frame)
+        waiting = self._waiting.pop(correlation_id, None)
+        if waiting is None:
+            raise ConnectionEnded(f"{self.where} answered a question nobody asked", "Does it speak Kafka's protocol?")
+        api_key, version, answer = waiting
+        if answer.done():
+            return
+        try:
+            _, body = parse_response_header(api_key, version, frame)
+            answer.set_result(decode_response(api_key, version, frame, body))
+        except MalformedRequest as error:
+            answer.set_exception(error)
+
+    def _end(self, fault: ClientFault) -> None:
+        self._fault = self._fault or fault
+        waiting, self._waiting = self._waiting, {}
+        for _, _, answer in waiting.values():
+            if not answer.done():
+                answer.set_exception(self._fault)
+        self._writer.close()
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._end(ConnectionEnded("The connection was closed"))
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+
+async def open_channel(host: str, port: int, options: ConnectionOptions) -> Channel:
+    """Connect, agree on versions, and log in where that is asked for; bounded by the connect timeout."""
+    where = f"{host}:{port}"
+    channel: Channel | None = None
+    try:
+        async with asyncio.timeout(options.connect_timeout_s):
+            reader, writer = await asyncio.open_connection(
+                host, port, ssl=_tls(options) if options.uses_tls else None, limit=1024 * 1024
+            )
+            channel = Channel(reader, writer, options, where)
+            await _agree(channel)
+            if options.uses_sasl:
+                await _log_in(channel, options)
+            return channel
+    except TimeoutError:
+        await _abandon(channel)
+        raise NoBroker(f"Nothing answers at {where} within {options.connect_timeout_s:g} s", _REMEDY) from None
+    except ssl.SSLError as error:
+        await _abandon(channel)
+        raise NotAuthenticated(
+            f"No TLS connection to {where}: {error.reason or error}", "Check the certificates and the port."
+        ) from error
+    except OSError as error:
+        await _abandon(channel)
+        raise NoBroker(f"Cannot connect to {where}: {error.strerror or error}", _REMEDY) from error
+    except BaseException:
+        await _abandon(channel)
+        raise
+
+
+_REMEDY = "Is the broker running? Start one with: bin/headrace start"
+
+
+async def _abandon(channel: Channel | None) -> None:
+    if channel is not None:
+        await channel.close()
+
+
+def _tls(options: ConnectionOptions) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=options.ssl_ca_file or None)
+    context.check_hostname = options.ssl_check_hostname
+    if options.ssl_certificate_file:
+        context.load_cert_chain(
+            options.ssl_certificate_file, options.ssl_key_file or None, options.ssl_key_password or None
+        )
+    return context
+
+
+async def _agree(channel: Channel) -> None:
+    """Ask what the broker serves; one too old for our question answers in the oldest form (KIP-511)."""
+    newest = APIS[API_VERSIONS].version_last
+    request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version="1")
+    try:
+        answer = await channel.send(API_VERSIONS, newest, request)
+    except MalformedRequest:
+        answer = await channel.send(API_VERSIONS, 0, ApiVersionsRequest())
+    if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        answer = await channel.send(API_VERSIONS, 0, ApiVersionsRequest())
+    if answer.error_code:
+        raise KafkaError(ErrorCode(answer.error_code), f"{channel.where} refused to say what it serves.")
+    channel.versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+    channel.features = {one.name: one.max_version_level for one in answer.finalized_features}
+
+
+async def _log_in(channel: Channel, options: ConnectionOptions) -> None:
+    mechanism = options.sasl_mechanism or "PLAIN"
+    hello = await channel.send(
+        SASL_HANDSHAKE, channel.version_of(SASL_HANDSHAKE), SaslHandshakeRequest(mechanism=mechanism)
+    )
+    if hello.error_code:
+        offered = ", ".join(hello.mechanisms) or "none"
+        raise NotAuthenticated(f"{channel.where} does not accept {mechanism}", f"It accepts: {offered}.")
+    exchange = login(options, secrets.token_urlsafe(18))
+    version = channel.version_of(SASL_AUTHENTICATE)
+    message = next(exchange)
+    while True:
+        answer = await channel.send(SASL_AUTHENTICATE, version, SaslAuthenticateRequest(auth_bytes=message))
+        if answer.error_code:
+            reason = answer.error_message or ErrorCode(answer.error_code).name
+            raise NotAuthenticated(f"{channel.where} refused the login: {reason}", "Check the user name and password.")
+        try:
+            message = exchange.send(answer.auth_bytes)
+        except StopIteration:
+            return

@@ -1,0 +1,106 @@
+"""How to reach a cluster, in the option names of Kafka's Java clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.client.fault import ClientFault
+
+PORT_DEFAULT = 9092
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionOptions:
+    """What the wire client needs to know; everything else in a client's properties is for other clients."""
+
+    bootstrap: tuple[tuple[str, int], ...]
+    client_id: str = "headrace"
+    security_protocol: str = "PLAINTEXT"
+    sasl_mechanism: str = ""
+    sasl_username: str = ""
+    sasl_password: str = ""
+    sasl_token: str = ""
+    ssl_ca_file: str = ""
+    ssl_certificate_file: str = ""
+    ssl_key_file: str = ""
+    ssl_key_password: str = ""
+    ssl_check_hostname: bool = True
+    connect_timeout_s: float = 5.0
+    request_timeout_s: float = 30.0
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether we say who we are."""
+        return self.security_protocol.startswith("SASL")
+
+
+def connection_options(bootstrap: str, properties: Mapping[str, str] | None = None) -> ConnectionOptions:
+    """Read the options out of `host:port,host:port` and Java-style properties."""
+    given = dict(properties or {})
+    protocol = given.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise ClientFault(f"security.protocol={protocol} is unknown", f"Use one of {', '.join(PROTOCOLS)}.")
+    username, password = _jaas_login(given.get("sasl.jaas.config", ""))
+    return ConnectionOptions(
+        bootstrap=parse_addresses(bootstrap or given.get("bootstrap.servers", "")),
+        client_id=given.get("client.id", "headrace"),
+        security_protocol=protocol,
+        sasl_mechanism=given.get("sasl.mechanism", given.get("sasl.mechanisms", "")).upper(),
+        sasl_username=given.get("sasl.username", username),
+        sasl_password=given.get("sasl.password", password),
+        sasl_token=given.get("sasl.oauthbearer.token", ""),
+        ssl_ca_file=given.get("ssl.ca.location", given.get("ssl.truststore.location", "")),
+        ssl_certificate_file=given.get("ssl.certificate.location", given.get("ssl.keystore.location", "")),
+        ssl_key_file=given.get("ssl.key.location", given.get("ssl.keystore.location", "")),
+        ssl_key_password=given.get("ssl.key.password", ""),
+        ssl_check_hostname=given.get("ssl.endpoint.identification.algorithm", "https").lower() == "https",
+        request_timeout_s=_milliseconds(given, "request.timeout.ms", 30_000),
+        connect_timeout_s=_milliseconds(given, "socket.connection.setup.timeout.ms", 5_000),
+    )
+
+
+def parse_addresses(text: str) -> tuple[tuple[str, int], ...]:
+    """`host:port,host:port` as pairs; [::1]:9092 for IPv6; the port may be left out."""
+    found = tuple(_parse_address(part.strip()) for part in text.split(",") if part.strip())
+    if not found:
+        raise ClientFault("No bootstrap server is given", "Say where a broker is: --bootstrap-server localhost:9092.")
+    return found
+
+
+def _parse_address(text: str) -> tuple[str, int]:
+    bare = text.split("://", 1)[-1]
+    host, colon, port = bare.rpartition(":")
+    if not colon or bare.endswith("]"):
+        host, port = bare, str(PORT_DEFAULT)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise ClientFault(f"'{text}' is not a broker's address", "Write host:port, for instance localhost:9092.")
+    return host, int(port)
+
+
+def _milliseconds(given: Mapping[str, str], name: str, default_ms: int) -> float:
+    text = given.get(name, str(default_ms))
+    try:
+        value = int(text)
+    except ValueError:
+        raise ClientFault(f"{name}={text} is not a number", "Give milliseconds.") from None
+    return max(value, 1) / 1000
+
+
+def _jaas_login(text: str) -> tuple[str, str]:
+    """The user name and password in a `sasl.jaas.config` line, as Java's clients write it."""
+    found = {}
+    for name in ("username", "password"):
+        _, sign, rest = text.partition(f"{name}=")
+        if sign:
+            quote = rest[:1] if rest[:1] in {'"', "'"} else ""
+            value = rest[1:].split(quote, 1)[0] if quote else rest.split(None, 1)[0].rstrip(";")
+            found[name] = value
+    return found.get("username", ""), found.get("password", "")
