@@ -17,7 +17,7 @@ from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import read_header
 from headrace.records.build import NewRecord, build_batch
-from headrace.storage import segment
+from headrace.storage import batch_file
 from headrace.storage.log import Log
 from headrace.storage.memory_files import MemoryFiles
 
@@ -342,8 +342,8 @@ class MappedLogMachine(LogMachine):
 
     @initialize()
     def start(self):
-        self.usual = segment._MAP_MIN, segment._MAP_STEP
-        segment._MAP_MIN, segment._MAP_STEP = 1, 300
+        self.usual = batch_file._MAP_MIN, batch_file._MAP_STEP
+        batch_file._MAP_MIN, batch_file._MAP_STEP = 1, 300
         self.views = []
         super().start()
 
@@ -354,7 +354,7 @@ class MappedLogMachine(LogMachine):
 
     def teardown(self):
         if hasattr(self, "usual"):
-            segment._MAP_MIN, segment._MAP_STEP = self.usual
+            batch_file._MAP_MIN, batch_file._MAP_STEP = self.usual
 
     @rule(data=st.data())
     def keep_a_view(self, data):

@@ -2,22 +2,25 @@
 
 A fetch is evaluated as a whole each time: once on arrival and once when something it waits for was appended.
 What it finds in the page cache leaves as slices of mapped segments; what is cold is first brought there by a thread,
-in bounded pieces, while its connection takes no further requests.
+in bounded pieces, while its connection takes no further requests. The same goes for finding it: a thread reads the
+index and the pages that a search needs, if they are not in memory.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.net.reply import Buffers, PendingReply
+from headrace.storage.readable_log import NotAtHand
 from headrace.storage.residency import warm
 from headrace.wire.fetch import FetchedPartition, encode_fetch_response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headrace.broker.api import Call
     from headrace.broker.partition import Partition
@@ -41,10 +44,12 @@ class _Found:
     """What one evaluation found for one partition; the marks are -1 where there is only an error to tell."""
 
     __slots__ = (
+        "aborted",
         "cached",
         "diverging_epoch",
         "error_code",
         "high_watermark",
+        "is_cold",
         "last_stable_offset",
         "log_start_offset",
         "partition",
@@ -59,6 +64,9 @@ class _Found:
         self.diverging_epoch: tuple[int, int] | None = None
         self.partition: Partition | None = None
         self.span: Span | None = None
+        self.is_cold = False
+        """Whether the disk must be asked where the records are; they are looked for again when a thread did that."""
+        self.aborted: Sequence[tuple[int, int]] = ()
         self.records: list[bytes | memoryview] = []
 
     def fail(self, error: KafkaError | StorageFault) -> None:
@@ -67,8 +75,12 @@ class _Found:
         self.error_code = int(code)
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
         self.span = None
+        self.is_cold = False
+        self.aborted = ()
 
-    def read(self, partition: Partition, budget: int, *, at_least_one: bool, committed: bool) -> None:
+    def read(
+        self, partition: Partition, budget: int, *, at_least_one: bool, committed: bool, wait: bool = False
+    ) -> None:
         """Find the batches to return and the marks to tell."""
         asked = self.cached.asked
         if asked.current_leader_epoch >= 0:
@@ -88,14 +100,30 @@ class _Found:
             max_bytes=min(asked.partition_max_bytes, max(budget, 0)),
             limit_offset=self.last_stable_offset if committed else self.high_watermark,
             at_least_one=at_least_one,
+            wait=wait,
         )
         if span.size:
+            if committed:
+                self.aborted = [
+                    (transaction.producer_id, transaction.first_offset)
+                    for transaction in log.aborted_transactions(asked.fetch_offset, span.end_offset, wait=wait)
+                ]
             self.span = span
+
+    def prefetch(self, *, committed: bool) -> None:
+        """Have the disk's part of finding the batches done; blocking, in a thread."""
+        assert self.partition is not None, "only what was found can be cold"
+        asked = self.cached.asked
+        self.partition.log.prefetch(
+            asked.fetch_offset,
+            max_bytes=asked.partition_max_bytes,
+            limit_offset=self.last_stable_offset if committed else self.high_watermark,
+        )
 
     def is_at_hand(self) -> bool:
         """Whether the records can be had without waiting for the disk, or there are none to wait for."""
         if self.span is None:
-            return True
+            return not self.is_cold
         try:
             return self.span.resident()
         except StorageFault as fault:
@@ -118,7 +146,7 @@ class _Found:
             high_watermark=self.high_watermark,
             last_stable_offset=self.last_stable_offset,
             log_start_offset=self.log_start_offset,
-            aborted=[] if committed else None,
+            aborted=self.aborted if committed else None,
             diverging_epoch=self.diverging_epoch,
             records=self.records,
         )
@@ -181,6 +209,9 @@ class Fetch:
                 if partition is None:
                     raise self._unknown(cached.topic)
                 entry.read(partition, budget - size, at_least_one=size == 0, committed=committed)
+            except NotAtHand:
+                entry.is_cold = urgent = True
+                continue
             except (KafkaError, StorageFault) as error:
                 entry.fail(error)
                 urgent = True
@@ -268,6 +299,8 @@ class Fetch:
             loop = asyncio.get_running_loop()
             left = COLD_BYTES_MAX
             for entry in found:
+                if entry.is_cold and left > 0:
+                    await self._find_again(entry, found)
                 if entry.span is None or left <= 0:
                     continue
                 try:
@@ -280,6 +313,22 @@ class Fetch:
                 left -= len(view)
                 entry.records = [view]
         reply.send(self._encode(found))
+
+    async def _find_again(self, entry: _Found, found: list[_Found]) -> None:
+        """Look for a partition's batches once a thread has read what that needs from the disk."""
+        broker = self._call.broker
+        committed = self._command.isolation_level == READ_COMMITTED
+        entry.is_cold = False
+        try:
+            await asyncio.get_running_loop().run_in_executor(
+                broker.readers, functools.partial(entry.prefetch, committed=committed)
+            )
+            assert entry.partition is not None, "only what was found can be cold"
+            size = sum(other.span.size for other in found if other.span is not None)
+            budget = min(self._command.max_bytes, broker.fetch_bytes_max) - size
+            entry.read(entry.partition, budget, at_least_one=size == 0, committed=committed, wait=True)
+        except (KafkaError, StorageFault) as error:
+            entry.fail(error)
 
     def _tell(self, entry: _Found) -> bool:
         """Whether a session's client must hear of this partition; remembers what it is told."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.model.log_config import UNBOUNDED_MS, LogConfig
 from headrace.records.batch import TRANSACTIONAL, BatchHeader, patch_append_time, read_header
+from headrace.records.control import EndTransactionMarker, build_end_marker
 from headrace.records.produced import check_produced, needs_deep_check
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from headrace.broker.flusher import Flusher
     from headrace.broker.lane import Lane
-    from headrace.cores.producers import ProducerStates
+    from headrace.cores.producers import ProducerStates, Verification
     from headrace.storage.log import Log
 
 
@@ -60,6 +61,7 @@ class Partition:
         "_is_refusing",
         "_on_fault",
         "_safe_waiters",
+        "_unstable",
         "fault",
         "index",
         "lane",
@@ -88,6 +90,7 @@ class Partition:
         self.index = index
         self.log = log
         self.producers = producers
+        self._unstable = producers.unstable
         self.leader_epoch = leader_epoch
         self.lane = lane
         self.fault: KafkaError | None = None
@@ -100,6 +103,7 @@ class Partition:
         self._safe_waiters: deque[tuple[int, Callable[[KafkaError | None], None]]] = deque()
         self._fetch_waiters: set[FetchWaiter] = set()
         log.high_watermark = log.log_end_offset
+        producers.advance(log.high_watermark)
 
     @property
     def config(self) -> LogConfig:
@@ -112,17 +116,17 @@ class Partition:
         """Refuse what must not be appended; cheap, from the header."""
         if self.fault is not None:
             raise self.fault
-        header = check_produced(batch, self.log.config, now_ms)
-        if header[5] & TRANSACTIONAL:
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Transactions are not served yet.")
-        return header
+        return check_produced(batch, self.log.config, now_ms)
 
     def must_queue(self, header: BatchHeader) -> bool:
         """Whether this batch needs a thread's help first, or stands behind one that does."""
         return self.lane.busy or needs_deep_check(header, self.log.config)
 
     def append(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
-        """Write one checked batch; the same batch sent again is answered as the first time. HOT."""
+        """Write one checked batch; the same batch sent again is answered as the first time. HOT.
+
+        The first batch of a transaction should have been verified with its coordinator (`must_verify`).
+        """
         log = self.log
         config = log.config
         is_idempotent = header[9] >= 0
@@ -139,11 +143,15 @@ class Partition:
             base_offset = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except StorageFault as fault:
             raise self._refused(fault) from fault
+        if is_idempotent:
+            self.producers.record(header, base_offset, now_ms)
+        return _new_appended(Appended, (base_offset, append_time_ms, self._make_safe(log, config)))
+
+    def _make_safe(self, log: Log, config: LogConfig) -> int:
+        """Have what was just written flushed as the topic asks for; answers the end offset. HOT."""
         if self._is_refusing:
             self._is_refusing = False
             self._on_fault(self, None)
-        if is_idempotent:
-            self.producers.record(header, base_offset, now_ms)
         end_offset = log.log_end_offset
         if config.flush_on_acks_all or end_offset - log.recovery_point >= config.flush_messages:
             self._flusher.request(self)
@@ -152,7 +160,52 @@ class Partition:
                 self._is_flush_due = True
                 asyncio.get_running_loop().call_later(min(config.flush_ms, DAY_MS) / 1000, self._flush_in_time)
             self.advance(end_offset)
-        return _new_appended(Appended, (base_offset, append_time_ms, end_offset))
+        return end_offset
+
+    # --- transactions
+
+    def append_end_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        commit: bool,
+        coordinator_epoch: int,
+        now_ms: int,
+        transaction_version: int,
+    ) -> Appended:
+        """End a producer's transaction here with a marker; without an open one the marker is written all the same."""
+        if self.fault is not None:
+            raise self.fault
+        self.producers.check_marker(
+            producer_id, producer_epoch, coordinator_epoch=coordinator_epoch, transaction_version=transaction_version
+        )
+        marker = EndTransactionMarker(commit, coordinator_epoch, now_ms)
+        batch = memoryview(build_end_marker(marker, producer_id=producer_id, producer_epoch=producer_epoch))
+        try:
+            offset = self.log.append(batch, read_header(batch), leader_epoch=self.leader_epoch, now_ms=now_ms)
+        except StorageFault as fault:
+            raise self._refused(fault) from fault
+        aborted = self.producers.end(producer_id, producer_epoch, marker, offset)
+        if aborted is not None:
+            self.log.note_aborted(aborted)
+        return Appended(offset, -1, self._make_safe(self.log, self.log.config))
+
+    def must_verify(self, header: BatchHeader) -> bool:
+        """Whether a batch begins a transaction here, so that its coordinator must be asked first (KIP-890)."""
+        return bool(header[5] & TRANSACTIONAL) and not self.producers.has_transaction(header[9])
+
+    def start_verification(self, header: BatchHeader, *, epoch_bumps: bool) -> Verification:
+        """Take this along to the coordinator, and back to `check_verified` right before the append.
+
+        `epoch_bumps` says that the client knows transaction version 2: then a producer unknown here begins at 0.
+        """
+        return self.producers.start_verification(header, epoch_bumps=epoch_bumps)
+
+    def check_verified(self, header: BatchHeader, guard: Verification | None) -> None:
+        """Refuse a batch if the transaction that the coordinator confirmed may have ended since it was asked."""
+        if not self.producers.is_verified(header, guard):
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "The record was not part of an ongoing transaction.")
 
     def _refused(self, fault: StorageFault) -> KafkaError:
         """A write failed: say so once, until one succeeds again; a log that cannot go on is given up."""
@@ -180,6 +233,8 @@ class Partition:
         if offset <= self.log.high_watermark:
             return
         self.log.high_watermark = offset
+        if self._unstable.ended:
+            self._unstable.advance(offset)
         waiters = self._safe_waiters
         while waiters and waiters[0][0] <= offset:
             waiters.popleft()[1](None)
@@ -222,8 +277,12 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """What a read_committed consumer may read up to."""
-        return self.log.high_watermark
+        """What a read_committed consumer may read up to: all below is decided, and safe."""
+        log = self.log
+        first_unstable = self._unstable.first
+        if first_unstable >= log.high_watermark:
+            return log.high_watermark
+        return max(first_unstable, log.log_start_offset)
 
     def park(self, waiter: FetchWaiter) -> None:
         """Wake `waiter` when there is more to read."""

@@ -147,6 +147,8 @@ class Store:
                 topic, _, index = name.rpartition("-")
                 for finding in log.findings:
                     logger.error("damage_found log=%s %s", name, finding)
+                for cut in log.cuts:
+                    logger.warning("log_cut log=%s %s", name, cut)
                 partitions.adopt(
                     metadata.topics[topic], metadata.topics[topic].partitions[int(index)], log, states[name]
                 )

@@ -37,6 +37,16 @@ class EndTransactionMarker(NamedTuple):
     timestamp_ms: int
 
 
+class AbortedTransaction(NamedTuple):
+    """One producer's aborted transaction: from its first record to its abort marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+    """Where the next transaction begins that is open at the marker; right behind the marker if none is."""
+
+
 def build_end_marker(
     marker: EndTransactionMarker,
     *,

@@ -24,12 +24,13 @@ from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import BatchHeader, read_header
 from headrace.records.compression import Bytes
+from headrace.storage.cleaned_transactions import CleanedTransactions
 from headrace.storage.compaction import Compaction, filler
 from headrace.storage.deletion import DeletedSegment
-from headrace.storage.file_names import CLEANED, TRANSACTION_INDEX
+from headrace.storage.file_names import CLEANED
 from headrace.storage.files import Files, write_all
 from headrace.storage.log import Log
-from headrace.storage.offset_checkpoint import CLEANER_OFFSETS, read_offsets, write_offsets
+from headrace.storage.offset_checkpoint import CLEANER_OFFSETS, note_offset, read_offsets
 from headrace.storage.offset_index import RELATIVE_OFFSET_MAX
 from headrace.storage.offset_map import OffsetMap
 from headrace.storage.recovery import SEGMENT_BYTES_MAX
@@ -74,6 +75,7 @@ class CleaningPlan:
     end_offset: int
     dirty_ratio: float
     last_offsets: dict[int, int]
+    last_epochs: dict[int, int]
     now_ms: int
 
 
@@ -130,7 +132,17 @@ class _Pace:
 class Cleaner:
     """The cleaner of one log directory; cleans one log at a time."""
 
-    __slots__ = ("_busy", "_files", "_limits", "_not_before_ms", "_offsets", "_pace", "_path", "statistics")
+    __slots__ = (
+        "_busy",
+        "_files",
+        "_known",
+        "_limits",
+        "_not_before_ms",
+        "_offsets",
+        "_pace",
+        "_path",
+        "statistics",
+    )
 
     def __init__(
         self, files: Files, directory: str, *, sleep: Callable[[float], None], limits: CleanerLimits | None = None
@@ -142,6 +154,8 @@ class Cleaner:
         self._pace = _Pace(sleep, self._limits.io_bytes_per_second)
         self._not_before_ms: dict[str, int] = {}
         self._busy: str | None = None
+        self._known: dict[str, Log] = {}
+        """The logs as of the last `pick`."""
         self.statistics = CleaningStatistics()
         """Of the round at hand, or the last one."""
         try:
@@ -168,7 +182,13 @@ class Cleaner:
     def pick(self, logs: Iterable[Log], now_ms: int) -> CleaningPlan | None:
         """The dirtiest of the compacted logs that are dirty enough, or None."""
         known = {log.name: log for log in logs}
-        self._offsets = {name: offset for name, offset in self._offsets.items() if name in known}
+        # What was said of a log that is gone must not be believed of the next one of its name.
+        self._offsets = {
+            name: offset
+            for name, offset in self._offsets.items()
+            if name in known and self._known.get(name, known[name]) is known[name]
+        }
+        self._known = known
         best: CleaningPlan | None = None
         for log in known.values():
             config = log.config
@@ -193,10 +213,7 @@ class Cleaner:
         if segments[-1].base_offset <= first_dirty:
             return None
         producers = log.producers()
-        open_offsets = [
-            p.current_transaction_first_offset for p in producers if p.current_transaction_first_offset >= 0
-        ]
-        limit = min(log.high_watermark, log.recovery_point, *open_offsets)
+        limit = min(log.high_watermark, log.recovery_point, log.first_unstable_offset)
         touched = _cleanable(segments, first_dirty, limit, now_ms - max(config.min_compaction_lag_ms, 0), config)
         dirty = [segment for segment in touched if segment.end_offset > first_dirty]
         dirty_bytes = sum(segment.size for segment in dirty)
@@ -213,6 +230,7 @@ class Cleaner:
             end_offset=touched[-1].end_offset,
             dirty_ratio=ratio,
             last_offsets={p.producer_id: p.batches[-1].last_offset for p in producers if p.batches},
+            last_epochs={p.producer_id: p.producer_epoch for p in producers if not p.batches},
             now_ms=now_ms,
         )
 
@@ -263,7 +281,8 @@ class Cleaner:
                 raise CleaningStopped(f"{plan.log.path}: the log changed while it was cleaned")
         self.statistics.end_offset = compaction.end_offset
         self._offsets[plan.log.name] = compaction.end_offset
-        write_offsets(self._files, self._path, self._offsets)
+        if not plan.log.deleted:
+            note_offset(self._files, self._path, plan.log.name, compaction.end_offset)
 
     def _map(self, plan: CleaningPlan) -> Compaction:
         """Learn the last offset of each key in the dirty tail, as far as there is room."""
@@ -277,18 +296,21 @@ class Cleaner:
             offsets=offsets,
             end_offset=first_dirty,
             last_offsets=plan.last_offsets,
+            last_epochs=plan.last_epochs,
+            transactions=_transactions(plan, plan.segments[0].base_offset),
             now_ms=plan.now_ms,
             delete_retention_ms=plan.config.delete_retention_ms,
             max_decompressed_bytes=plan.config.max_decompressed_bytes,
             breathe=self._pace.breathe,
         )
+        transactions = _transactions(plan, first_dirty)
         for segment in plan.segments:
             if segment.end_offset <= first_dirty:
                 continue
             for header, batch in self._read(segment):
                 if header.last_offset < first_dirty:
                     continue
-                if not compaction.map_batch(header, batch, first_dirty):
+                if not compaction.map_batch(header, batch, first_dirty, transactions):
                     return compaction
                 compaction.end_offset = header.next_offset
             compaction.end_offset = segment.end_offset
@@ -320,7 +342,9 @@ class Cleaner:
                         writer.add(filler(header, old[-1].end_offset), memoryview(b""))
             writer.flush()
             self.statistics.bytes_written += new.size
-            _carry_transaction_indexes(old, new)
+            for transaction in compaction.transactions.retained:
+                new.aborted.note(transaction)
+            compaction.transactions.retained.clear()
             new.seal()
             new.flush(with_indexes=True)
         except BaseException:
@@ -411,11 +435,6 @@ def _groups(segments: Sequence[Segment], config: LogConfig) -> Iterator[tuple[Se
         yield tuple(group)
 
 
-def _carry_transaction_indexes(old: Sequence[Segment], new: Segment) -> None:
-    """What was aborted stays aborted: the entries of all old segments, in order."""
-    found = [segment.path(TRANSACTION_INDEX) for segment in old]
-    data = b"".join(new.files.read(path) for path in found if new.files.stat(path) is not None)
-    if data:
-        file = new.files.open(new.path(TRANSACTION_INDEX), create=True)
-        write_all(file, data, 0)
-        file.fdatasync()
+def _transactions(plan: CleaningPlan, start_offset: int) -> CleanedTransactions:
+    """The aborted transactions that a walk over the plan's segments may meet; blocking."""
+    return CleanedTransactions(plan.log.aborted_transactions(start_offset, plan.end_offset))

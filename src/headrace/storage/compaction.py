@@ -10,9 +10,9 @@ written into the batch: attribute bit 6, and the horizon in the place of the bas
 timestamp delta then counts. From this follows what must never get a horizon: a tombstone that took no part in the
 offset map, because then older values may still be there and would come back to life when it goes.
 
-Transactions. Whether a transactional record counts depends on its transaction's end, which this does not know yet. So
-such a record never supersedes another one, its tombstones never get a horizon, and control batches stay as they are:
-nothing is lost, some space is. `supersedes` is the place to decide by the transaction's outcome.
+Transactions. Only what is decided is cleaned at all. The records of an aborted transaction take nobody's place and go
+at once; a marker goes when nothing else is left of its transaction, after a delete horizon of its own. A marker that is
+the last word of its producer stays, for its epoch.
 
 A batch that is harmed, or cannot be read within the decompression cap, stays byte for byte and is counted.
 """
@@ -33,15 +33,11 @@ from headrace.records.batch import (
 from headrace.records.build import NO_EPOCH, assemble, move_timestamp
 from headrace.records.compression import Bytes
 from headrace.records.walk import RecordSpan, payload_of, record_timestamp, skim
+from headrace.storage.cleaned_transactions import CleanedTransactions
 from headrace.storage.offset_map import OffsetMap
 
 _RECORDS_AT_A_TIME = 256
 """Records looked at between two breaths: about a millisecond, for which the event loop may have to wait."""
-
-
-def supersedes(header: BatchHeader) -> bool:
-    """Whether a batch's records take the place of older ones; the seam for committed transactions."""
-    return not header.is_control and not header.is_transactional
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +49,9 @@ class Compaction:
     """Up to here the map knows every key; from here on batches stay as they are."""
     last_offsets: Mapping[int, int]
     """The last offset of each active producer: that batch stays, if only as a header, for its sequence number."""
+    last_epochs: Mapping[int, int]
+    """The epoch of each active producer of whom only markers are known: the marker with it stays."""
+    transactions: CleanedTransactions
     now_ms: int
     delete_retention_ms: int
     max_decompressed_bytes: int
@@ -61,9 +60,11 @@ class Compaction:
     records_kept: int = 0
     unreadable_batches: int = 0
 
-    def map_batch(self, header: BatchHeader, batch: memoryview, first_offset: int) -> bool:
+    def map_batch(
+        self, header: BatchHeader, batch: memoryview, first_offset: int, transactions: CleanedTransactions
+    ) -> bool:
         """Note the newest offset of each key in a dirty batch; False if the map is full."""
-        if not supersedes(header) or not header.record_count:
+        if header.is_control or transactions.is_aborted(header) or not header.record_count:
             return True
         try:
             check_batch(batch)
@@ -87,14 +88,15 @@ class Compaction:
         The last one of a new segment always stays, so that the next segment begins where this one ends: to recovery a
         gap between two segments looks like lost data.
         """
-        if header.is_control or header.next_offset > self.end_offset:
-            self.records_read += header.record_count
-            self.records_kept += header.record_count
-            return batch
+        is_aborted = not header.is_control and self.transactions.is_aborted(header)
         try:
+            if header.is_control:
+                return self._compact_marker(header, batch, is_last=is_last)
+            if header.next_offset > self.end_offset and not is_aborted:
+                return self._count(header, batch)
             check_batch(batch)
             payload = payload_of(batch, header, self.max_decompressed_bytes)
-            kept = self._kept(header, payload)
+            kept = [] if is_aborted else self._kept(header, payload)
         except CorruptBatch:
             self.unreadable_batches += 1
             return batch
@@ -108,6 +110,27 @@ class Compaction:
             return batch
         horizon_ms = self.now_ms + self.delete_retention_ms if starts_horizon else None
         return _rewritten(header, payload, kept, horizon_ms)
+
+    def _count(self, header: BatchHeader, batch: Bytes | None) -> Bytes | None:
+        """Count the records of a batch that stays, or goes, as a whole."""
+        self.records_read += header.record_count
+        self.records_kept += header.record_count if batch is not None else 0
+        return batch
+
+    def _compact_marker(self, header: BatchHeader, batch: memoryview, *, is_last: bool) -> Bytes | None:
+        """A control batch: itself, itself with a delete horizon, or None; never an emptied one."""
+        check_batch(batch)
+        if not self.transactions.may_go(header, batch):
+            return self._count(header, batch)
+        horizon_ms = header.delete_horizon_ms
+        if horizon_ms is None and header.record_count:
+            payload = payload_of(batch, header, self.max_decompressed_bytes)
+            horizon_ms = self.now_ms + self.delete_retention_ms
+            return self._count(header, _rewritten(header, payload, list(skim(payload, header)), horizon_ms))
+        stays = is_last or self.last_epochs.get(header.producer_id) == header.producer_epoch
+        if stays or (horizon_ms is not None and self.now_ms < horizon_ms):
+            return self._count(header, batch)
+        return self._count(header, None)
 
     def _kept(self, header: BatchHeader, payload: Bytes) -> list[RecordSpan]:
         view = memoryview(payload)
@@ -124,7 +147,7 @@ class Compaction:
         return kept
 
     def _starts_horizon(self, header: BatchHeader, kept: list[RecordSpan]) -> bool:
-        if header.delete_horizon_ms is not None or not supersedes(header):
+        if header.delete_horizon_ms is not None:
             return False
         return any(span.value_length < 0 for span in kept)
 

@@ -10,7 +10,7 @@ class CorruptLog(StorageFault):
 
 
 class Finding(NamedTuple):
-    """Harm done to flushed data that recovery met and left as it was, for the owner to say aloud."""
+    """Harm that recovery met, for the owner to say aloud: what was flushed stays as it is, the rest is cut."""
 
     path: str
     position: int

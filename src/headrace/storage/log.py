@@ -19,34 +19,30 @@ from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.model.producers import ProducerEntry
 from headrace.records.batch import BatchHeader, CorruptBatch, check_batch, place, split_batches
-from headrace.storage import deletion, recovery, replacement, retention, time_search
+from headrace.records.control import AbortedTransaction
+from headrace.storage import deletion, recovery, replacement, retention
 from headrace.storage.corruption import CorruptLog, Finding
 from headrace.storage.deletion import DeletedLog, DeletedSegment
 from headrace.storage.files import Files
 from headrace.storage.flush_job import FlushJob
 from headrace.storage.offset_index import RELATIVE_OFFSET_MAX
 from headrace.storage.producer_journal import ProducerJournal
+from headrace.storage.readable_log import ReadableLog
 from headrace.storage.segment import Segment
 from headrace.storage.segment_list import SegmentList
 from headrace.storage.span import Span
 
 __all__ = ["DeletedLog", "DeletedSegment", "Finding", "FlushJob", "Log", "ProducerJournal", "Span"]
 
-_POSITIONS_MAX = 64
-"""Remembered batch boundaries: one for each reader that follows the log, and the latest flushes."""
-_OPEN_SEGMENTS_MAX = 3
-"""Segments behind the active one that keep descriptor, mapping and indexes at a time."""
 _NEVER = 2**63 - 1
 _UNKNOWN = -1
 """A roll time still to be looked up; as a number it makes the next append do so."""
 
 
-class Log:
+class Log(ReadableLog):
     """A partition's log on disk."""
 
     __slots__ = (
-        "_active",
-        "_config",
         "_directory_synced",
         "_dirty",
         "_epochs",
@@ -56,38 +52,32 @@ class Log:
         "_last_offset_max",
         "_name_changes",
         "_names_synced",
-        "_open_segments",
-        "_positions",
         "_producers",
         "_roll_after_ms",
-        "_segments",
         "_snapshots",
         "_structure",
-        "fault",
+        "cuts",
+        "deleted",
         "files",
         "findings",
-        "high_watermark",
-        "log_end_offset",
-        "log_start_offset",
-        "name",
-        "path",
-        "recovery_point",
     )
 
     def __init__(
         self, files: Files, path: str, config: LogConfig, producers: ProducerJournal, loaded: recovery.Loaded
     ) -> None:
         self.files = files
-        self.path = path
-        self.name = path.rpartition("/")[2]
-        self.log_start_offset = loaded.log_start_offset
-        self.log_end_offset = loaded.log_end_offset
-        self.recovery_point = loaded.recovery_point
-        self.high_watermark = loaded.log_start_offset
+        super().__init__(
+            path,
+            config,
+            start_offset=loaded.log_start_offset,
+            end_offset=loaded.log_end_offset,
+            recovery_point=loaded.recovery_point,
+        )
         self.findings: list[Finding] = loaded.findings
         """Harm to flushed data that recovery met; empty in a sound log."""
-        self.fault: str | None = None
-        """Why the log takes nothing more; None while it is well."""
+        self.cuts: list[Finding] = loaded.cuts
+        """What recovery cut off because it was never flushed and is not whole."""
+        self.deleted = False
         self._producers = producers
         self._epochs = loaded.epochs
         self._epochs_written = loaded.epochs_written
@@ -98,11 +88,8 @@ class Log:
         self._name_changes = 1
         self._names_synced = 0
         self._generation = 0
-        self._positions: dict[int, tuple[Segment, int]] = {}
-        self._open_segments: list[Segment] = []
         self._structure = Lock()
         """Held while the list of segments or a segment's name changes: the owner rolls, a thread cleans."""
-        self._config = config
         self._set_segments(SegmentList(loaded.segments))
 
     @classmethod
@@ -150,11 +137,6 @@ class Log:
         self._roll_after_ms = _UNKNOWN
 
     @property
-    def size_bytes(self) -> int:
-        """The batches' bytes in all segments."""
-        return sum(segment.size for segment in self._segments.all)
-
-    @property
     def latest_epoch(self) -> int:
         """The last leader epoch the log knows, -1 if none."""
         return self._epochs.latest
@@ -163,9 +145,10 @@ class Log:
         """What is remembered of the log's producers just now."""
         return self._producers.entries()
 
-    def segments(self) -> Sequence[Segment]:
-        """The segments in offset order; the last is the active one."""
-        return self._segments.all
+    @property
+    def first_unstable_offset(self) -> int:
+        """From here on a transaction may still be undone; beyond every offset if there is none."""
+        return self._producers.first_unstable_offset
 
     # Appending
 
@@ -197,8 +180,15 @@ class Log:
             self._write(view, header.last_offset, header.max_timestamp, now_ms)
             if header.leader_epoch > self._epochs.latest:
                 self._epochs.assign(header.leader_epoch, header.base_offset)
-            self._producers.replay(header, view)
+            aborted = self._producers.replay(header, view)
+            if aborted is not None:
+                self.note_aborted(aborted)
         return self.log_end_offset
+
+    def note_aborted(self, transaction: AbortedTransaction) -> None:
+        """Index a transaction whose abort marker was just appended."""
+        self._active.aborted.note(transaction)
+        self._has_aborted = True
 
     def _write(self, batch: memoryview, last_offset: int, max_timestamp: int, now_ms: int) -> None:
         """Roll if need be and write; HOT."""
@@ -247,7 +237,7 @@ class Log:
             return
         try:
             old.seal()
-            self._snapshots.write(end, self._producers.entries(), sync=False)
+            self._snapshots.write(end, self._producers.entries(), sync=False, recovery_point=self.recovery_point)
             # Last, because from here on nothing can fail and leave an empty segment where the old one grows over it.
             new = Segment.create(self.files, self.path, end, now_ms=now_ms)
         except OSError as problem:
@@ -270,6 +260,7 @@ class Log:
         """Take a new row of segments into use."""
         self._segments = segments
         *rest, self._active = segments.all
+        self._has_aborted = any(segment.aborted.exists for segment in segments.all)
         for segment, following in zip(rest, segments.all[1:], strict=True):
             segment.end_offset = following.base_offset
         self._active.end_offset = -1
@@ -299,128 +290,6 @@ class Log:
         """Take nothing more from now on; any thread."""
         self.fault = self.fault or reason
         return StorageFault(reason)
-
-    # Reading
-
-    def read(self, offset: int, *, max_bytes: int, limit_offset: int, at_least_one: bool = True) -> Span:
-        """Whole batches from the one with `offset` on, of one segment, all below `limit_offset`; HOT.
-
-        KafkaError(OFFSET_OUT_OF_RANGE) outside the log. With `at_least_one` the first batch comes even if too big.
-        """
-        limit = min(limit_offset, self.log_end_offset)
-        if self.fault is not None:
-            limit = self._limit_of_broken(offset, limit)
-        if not self.log_start_offset <= offset < limit:
-            return self._read_nothing(offset)
-        try:
-            known = self._positions.get(offset)
-            if known is not None and known[1] < known[0].size:
-                segment, position = known
-                base_offset = offset
-            else:
-                found = self._find(offset)
-                if found is None:
-                    return self._read_nothing(offset)
-                segment, position, base_offset = found
-            stop, end_offset = self._limit_position(segment, limit)
-            if stop - position > max_bytes:
-                stop, end_offset = self._cut(segment, position, stop, max_bytes, at_least_one)
-        except OSError as problem:
-            raise StorageFault(f"{self.path}: {problem}") from problem
-        if stop <= position:
-            return self._read_nothing(offset)
-        if end_offset <= offset:
-            # A reader that went on there would read the same for ever.
-            raise CorruptLog(f"{segment.path()}: the batches from {position} on end before offset {offset}")
-        if stop < segment.size or segment is self._active:
-            self._remember(end_offset, segment, stop)
-        return Span(segment, position, stop - position, base_offset, end_offset)
-
-    def _read_nothing(self, offset: int) -> Span:
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} of {self.name} is not within {self.log_start_offset} to {self.log_end_offset}",
-            )
-        return Span(self._active, 0, 0, offset, offset)
-
-    def _limit_of_broken(self, offset: int, limit: int) -> int:
-        """In a broken log only what was flushed before can be trusted to be what the disk has."""
-        if offset >= self.recovery_point:
-            raise StorageFault(self.fault)
-        return min(limit, self.recovery_point)
-
-    def _find(self, offset: int) -> tuple[Segment, int, int] | None:
-        """The first batch at or behind `offset`: compaction may have taken the one that held it, or all behind it."""
-        for segment in self._segments.from_offset(offset):
-            if segment.end_offset >= 0:
-                self._keep_open(segment)
-            found = segment.find(offset)
-            if found is not None:
-                return segment, found[0], found[1]
-        return None
-
-    def _limit_position(self, segment: Segment, limit: int) -> tuple[int, int]:
-        """Where reading in a segment must stop, and the offset there."""
-        segment_end = segment.end_offset
-        if segment_end < 0:
-            segment_end = self.log_end_offset
-        if limit >= segment_end:
-            return segment.size, segment_end
-        known = self._positions.get(limit)
-        if known is not None and known[0] is segment:
-            return known[1], limit
-        found = segment.find(limit)
-        if found is None:
-            return segment.size, limit
-        # The limit may lie inside a batch, which is then not read; it is where reading goes on.
-        stop, end_offset = found[0], min(limit, found[1])
-        self._remember(end_offset, segment, stop)
-        return stop, end_offset
-
-    def _cut(self, segment: Segment, position: int, stop: int, max_bytes: int, at_least_one: bool) -> tuple[int, int]:
-        """Shorten a range to the whole batches that fit."""
-        cut, end_offset = segment.cut(position, stop, max_bytes)
-        if cut > position or not at_least_one:
-            return cut, end_offset
-        header = segment.header_at(position)
-        if header is None:
-            raise CorruptLog(f"{segment.path()}: no batch at {position}")
-        return position + header.size, header.last_offset + 1
-
-    def _remember(self, offset: int, segment: Segment, position: int) -> None:
-        """Keep a batch boundary: whoever read up to it will ask for it next."""
-        positions = self._positions
-        positions[offset] = (segment, position)
-        if len(positions) > _POSITIONS_MAX:
-            del positions[next(iter(positions))]
-
-    def _keep_open(self, segment: Segment) -> None:
-        """Let the segments that were not read for longest give up their descriptors and maps."""
-        opened = self._open_segments
-        if segment in opened:
-            return
-        opened.append(segment)
-        if len(opened) > _OPEN_SEGMENTS_MAX:
-            closed = opened.pop(0)
-            self._positions = {key: value for key, value in self._positions.items() if value[0] is not closed}
-            closed.release()
-
-    def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record that is not before a time; blocking, any thread."""
-        try:
-            return time_search.first_at(
-                self._segments.all, timestamp_ms, self.log_start_offset, self._config.max_decompressed_bytes
-            )
-        except (OSError, CorruptBatch) as problem:
-            raise StorageFault(f"{self.path}: {problem}") from problem
-
-    def offset_of_max_timestamp(self) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the latest record by its own time; blocking, any thread."""
-        try:
-            return time_search.latest(self._segments.all, self.log_start_offset, self._config.max_decompressed_bytes)
-        except (OSError, CorruptBatch) as problem:
-            raise StorageFault(f"{self.path}: {problem}") from problem
 
     # Leader epochs
 
@@ -574,6 +443,7 @@ class Log:
                 self._discard([segment for segment in self._segments.all if segment.base_offset >= offset])
                 if found is not None:
                     keep[-1].truncate(found[0])
+                keep[-1].aborted.cut(offset)
                 self._set_segments(SegmentList(keep))
             self._settle(offset if found is None else min(offset, found[1]))
         except OSError as problem:
@@ -607,6 +477,8 @@ class Log:
         self.high_watermark = min(self.high_watermark, end_offset)
         self._generation += 1
         self._positions.clear()
+        # A segment that is the active one again is not to be flushed with indexes that are not sealed.
+        self._dirty = [segment for segment in self._dirty if segment is not self._active]
         self._epochs.truncate_from_end(end_offset)
         self._snapshots.remove_from(end_offset)
         recovery.replay_producers(self._segments.all, self._snapshots, self._producers, end_offset=end_offset)
@@ -655,7 +527,9 @@ class Log:
         """Write the producers as of the log end offset; blocking."""
         self._refuse_if_broken()
         try:
-            self._snapshots.write(self.log_end_offset, self._producers.entries(), sync=True)
+            self._snapshots.write(
+                self.log_end_offset, self._producers.entries(), sync=True, recovery_point=self.recovery_point
+            )
         except OSError as problem:
             raise StorageFault(f"{self.path}: {problem}") from problem
 
@@ -669,7 +543,7 @@ class Log:
                 self._active.flush(with_indexes=True)
             producers = self._producers.entries()
             if self.log_end_offset not in self._snapshots.offsets and (producers or self.size_bytes):
-                self._snapshots.write(self.log_end_offset, producers, sync=True)
+                self._snapshots.write(self.log_end_offset, producers, sync=True, recovery_point=self.recovery_point)
         except OSError as problem:
             raise self._break(f"{self.path}: cannot close: {problem}") from problem
         self._positions.clear()
@@ -679,6 +553,7 @@ class Log:
     def delete(self) -> DeletedLog:
         """Rename the directory out of the way (`name.<32 hex>-delete`); `remove` it later in a thread."""
         self.fault = self.fault or f"{self.path} is deleted"
+        self.deleted = True
         try:
             target = deletion.mark_directory(self.files, self.path)
         except OSError as problem:

@@ -21,7 +21,14 @@ from headrace.storage.deletion import DeletedLog, mark_directory
 from headrace.storage.files import Files, Lock, Space
 from headrace.storage.log import Log
 from headrace.storage.meta_properties import MetaProperties, read_meta, read_topic_id, write_meta, write_topic_id
-from headrace.storage.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, read_offsets, write_offsets
+from headrace.storage.offset_checkpoint import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    forget_offset,
+    read_offsets,
+    write_offsets,
+)
 from headrace.storage.producer_journal import ProducerJournal
 
 LOCK_FILE = ".lock"
@@ -201,6 +208,7 @@ class LogDir:
             # The checkpoints still speak of an earlier partition of this name: after a crash they would be believed,
             # and a log that begins before the old one's start would be dropped.
             self.write_checkpoints()
+        self._forget_cleaning(name)
         self._clear(f"{self.path}/{name}")
         log = self._open_log(name, config, producers, now_ms)
         try:
@@ -223,7 +231,16 @@ class LogDir:
         log = self.logs.pop(name)
         self._recovery_points.pop(name, None)
         self._log_starts.pop(name, None)
-        return log.delete()
+        deleted = log.delete()
+        self._forget_cleaning(name)
+        return deleted
+
+    def _forget_cleaning(self, name: str, *, above: int = -1) -> None:
+        """Take a log out of the cleaner's checkpoint: what comes there now is dirty."""
+        try:
+            forget_offset(self.files, f"{self.path}/{CLEANER_OFFSETS}", name, above=above)
+        except OSError as problem:
+            raise StorageFault(f"{self.path}: {problem}") from problem
 
     def write_checkpoints(self) -> None:
         """Write down recovery points and log starts; blocking, durable on return, any thread."""
@@ -245,6 +262,7 @@ class LogDir:
         """Truncate a log, its lowered recovery point first: recovery must not miss what is about to go; blocking."""
         log.lower_recovery_point(offset)
         self.write_checkpoints()
+        self._forget_cleaning(log.name, above=offset)
         log.truncate_to(offset)
 
     def space(self) -> Space:

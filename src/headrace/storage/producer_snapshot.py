@@ -23,7 +23,7 @@ from headrace.storage.files import Files
 
 VERSION = 1
 KEPT = 2
-"""How many snapshots stay: the newest, and one to fall back on."""
+"""How many snapshots stay at least: the newest, and one to fall back on."""
 
 _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
@@ -123,13 +123,13 @@ class ProducerSnapshots:
                     return offset, entries
         return None
 
-    def write(self, offset: int, entries: Iterable[ProducerEntry], *, sync: bool) -> None:
-        """Write the state as of `offset`, and let the oldest go."""
+    def write(self, offset: int, entries: Iterable[ProducerEntry], *, sync: bool, recovery_point: int) -> None:
+        """Write the state as of `offset`, and let the oldest go, but for those recovery may have to start from."""
         replace_file(self._files, self._path(offset), encode_snapshot(entries), sync=sync)
         if offset not in self.offsets:
             self.offsets.append(offset)
             self.offsets.sort()
-        while len(self.offsets) > KEPT:
+        while len(self.offsets) > KEPT and self.offsets[1] <= recovery_point:
             self._files.unlink(self._path(self.offsets.pop(0)))
 
     def remove_from(self, offset: int) -> None:

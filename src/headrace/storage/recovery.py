@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from headrace.model.log_config import LogConfig
-from headrace.records.batch import BatchHeader, header_fault
+from headrace.records.batch import BatchHeader, CorruptBatch, header_fault
+from headrace.records.control import AbortedTransaction
 from headrace.storage import file_names, replacement
 from headrace.storage.corruption import CorruptLog, Finding
 from headrace.storage.epoch_checkpoint import read_epochs
@@ -41,6 +42,8 @@ class Loaded:
     dirty: list[Segment]
     """Segments that are not known to be on the disk, the active one aside."""
     findings: list[Finding]
+    cuts: list[Finding]
+    """What was cut off the end: never flushed, and not whole."""
 
 
 def load(
@@ -82,7 +85,8 @@ def load(
     epochs.truncate_from_end(end_offset)
     epochs.truncate_from_start(start_offset)
     anonymous = set(check.checked) - check.with_producers
-    replay_producers(segments, snapshots, producers, end_offset=end_offset, anonymous=anonymous)
+    stale = _stale_transaction_indexes(segments, check)
+    replay_producers(segments, snapshots, producers, end_offset=end_offset, anonymous=anonymous, stale=stale)
     if not clean_shutdown:
         # A file that was removed, here or before the stop, and that a power cut brought back would lie across what is
         # appended from here on.
@@ -100,6 +104,7 @@ def load(
         recovery_point=max(start_offset, min(recovery_point, end_offset)),
         dirty=[segment for segment in check.checked if segment in segments[:-1]],
         findings=check.findings,
+        cuts=check.cuts,
     )
 
 
@@ -132,6 +137,7 @@ def _find_segments(files: Files, path: str, names: set[str], config: LogConfig) 
             raise CorruptLog(f"{path}: {file_names.file_name(base_offset, file_names.LOG)} cannot be a segment")
         segment = Segment(files, path, base_offset, size=stat.size)
         segment.configure(config)
+        segment.aborted.exists = file_names.file_name(base_offset, file_names.TRANSACTION_INDEX) in names
         segments.append(segment)
     for segment, following in pairwise(segments):
         segment.end_offset = following.base_offset
@@ -174,15 +180,17 @@ def _remove(segments: Sequence[Segment]) -> None:
 class _Check:
     """The walk over everything that an unclean stop may have harmed."""
 
-    __slots__ = ("_epochs", "_recovery_point", "checked", "findings", "with_producers")
+    __slots__ = ("_epochs", "_recovery_point", "checked", "cuts", "findings", "with_producers", "with_transactions")
 
     def __init__(self, epochs: LeaderEpochs, recovery_point: int) -> None:
         self._epochs = epochs
         self._recovery_point = recovery_point
         self.findings: list[Finding] = []
+        self.cuts: list[Finding] = []
         self.checked: list[Segment] = []
         self.with_producers: set[Segment] = set()
         """Those among the checked that an idempotent producer wrote to."""
+        self.with_transactions: set[Segment] = set()
 
     def run(self, segments: list[Segment]) -> int:
         """Check from the recovery point's segment on, cut the log (and the list) where it breaks; where it ends."""
@@ -211,6 +219,10 @@ class _Check:
         return end_offset
 
     def _drop(self, segments: list[Segment], start: int) -> None:
+        for segment in segments[start:]:
+            if segment.size:
+                reason = f"{segment.size} bytes lie behind the end of the log"
+                self.cuts.append(Finding(segment.path(), 0, segment.base_offset, reason))
         _remove(segments[start:])
         del segments[start:]
 
@@ -219,6 +231,7 @@ class _Check:
         segment.reset_indexes()
         epochs = self._epochs
         offset, stop = segment.base_offset, 0
+        fault: str | None = None
         try:
             for position, header, _, harm in segment.check_from():
                 fault = harm or _misplaced(segment, header, offset)
@@ -229,15 +242,19 @@ class _Check:
                     epochs.assign(header.leader_epoch, header.base_offset)
                 if header.producer_id >= 0:
                     self.with_producers.add(segment)
+                    if header.is_transactional:
+                        self.with_transactions.add(segment)
                 offset, stop = header.last_offset + 1, position + header.size
-        except CorruptLog:
+        except CorruptLog as problem:
             # No telling where the next batch would be. Whatever was here was never flushed, or this is beyond us.
             if offset < self._recovery_point:
                 raise
+            fault = str(problem)
         if stop == segment.size:
             if segment.end_offset >= 0:
                 segment.seal()
             return offset, True
+        self.cuts.append(Finding(segment.path(), stop, offset, f"{segment.size - stop} bytes: {fault}"))
         segment.file.truncate(stop)
         segment.size = stop
         return offset, False
@@ -268,12 +285,14 @@ def replay_producers(
     *,
     end_offset: int,
     anonymous: AbstractSet[Segment] = frozenset(),
+    stale: AbstractSet[Segment] = frozenset(),
 ) -> None:
     """Bring the producers to where the log ends: the newest snapshot, and the batches behind it.
 
-    Segments that are known to hold no producer's batches are passed over.
+    Segments that are known to hold no producer's batches are passed over. Those with a stale transaction index get a
+    new one: who had a transaction open at their start must be known, so the replay begins before the first of them.
     """
-    newest = snapshots.newest(end_offset)
+    newest = snapshots.newest(min([end_offset, *(segment.base_offset for segment in stale)]))
     start_offset, entries = newest or (segments[0].base_offset, [])
     producers.load(entries)
     for segment in segments:
@@ -283,4 +302,30 @@ def replay_producers(
             continue
         for _, header, view in segment.batches(segment.position_before(start_offset)):
             if header.producer_id >= 0 and header.base_offset >= start_offset:
-                producers.replay(header, view)
+                aborted = _replay(producers, header, view)
+                if aborted is not None and segment in stale:
+                    segment.aborted.note(aborted)
+    for segment in stale:
+        segment.aborted.replace()
+
+
+def _replay(producers: ProducerJournal, header: BatchHeader, view: memoryview) -> AbortedTransaction | None:
+    """Replay a batch; a flushed marker that rotted is a finding already, and ends no transaction."""
+    try:
+        return producers.replay(header, view)
+    except CorruptBatch:
+        return None
+
+
+def _stale_transaction_indexes(segments: Sequence[Segment], check: _Check) -> set[Segment]:
+    """Segments whose transaction index must be made anew: all that were checked, and those whose file is no good."""
+    stale = {
+        segment
+        for segment in segments
+        if segment in check.with_transactions or (segment.aborted.exists and not segment.aborted.is_sound())
+    }
+    for segment in stale.union(check.checked):
+        segment.aborted.reset()
+        if segment not in stale:
+            segment.aborted.replace()
+    return stale

@@ -1,95 +1,71 @@
-"""One file of batches, with its indexes: the log's unit of rolling, deleting, flushing and mapping.
+"""One file of batches with its indexes: the log's unit of rolling, deleting, flushing and mapping.
 
 A segment knows bytes and positions; which offsets may be read, and when to roll, the log decides. Only the log's owner
-appends. Any thread may read: positions below `size` never change, the file closes with its last reader, and a mapping
-dies with its last view.
+appends; any thread may read.
 """
 
-import struct
-from collections.abc import Iterator
-
-from crc32c import crc32c
-
 from headrace.model.log_config import LogConfig
-from headrace.records.batch import HEADER_BYTES, LENGTH_OVERHEAD, BatchHeader, header_fault, read_header
+from headrace.records.batch import BatchHeader
 from headrace.storage import file_names
+from headrace.storage.batch_file import MAGIC, OUTLINE, OUTLINE_BYTES, WALK_BYTES, BatchFile
 from headrace.storage.corruption import CorruptLog
-from headrace.storage.files import Bytes, File, Files, Mapping, write_all
+from headrace.storage.files import Bytes, File, Files, write_all
 from headrace.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from headrace.storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from headrace.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from headrace.storage.time_index import TimeIndex
+from headrace.storage.transaction_file import TransactionFile
 
 NO_TIMESTAMP = -1
 
-_OUTLINE = struct.Struct(">qi4xb6xi")
-"""Of a batch header only base offset, length, magic and last offset delta: all that walking needs."""
-_OFFSET = struct.Struct(">q")
-_OUTLINE_BYTES = _OUTLINE.size
-_CRC_FROM = 21
-_LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD
-_MAGIC = 2
-
-_WALK_BYTES = 8 * 1024
-"""Read at once while walking from header to header: an index interval and a bit."""
-_SCAN_BYTES = 1024 * 1024
-"""Read at once while looking at whole batches."""
-_MAP_STEP = 1024 * 1024
-"""How much unmapped tail is read by copying before the file is mapped again."""
-_MAP_MIN = 64 * 1024
-"""A range from a file smaller than this is copied; a mapping would cost more."""
 _PENDING_ENTRIES_MAX = 512
 """Index entries that wait in memory before a flush takes them to the file."""
+_INDEX_STATE = (
+    "_offset_written",
+    "_time_written",
+    "_bytes_since_entry",
+    "_first_timestamp",
+    "_max_timestamp",
+    "_max_timestamp_offset",
+    "index_full",
+    "_time_index",
+    "_offset_index",
+)
+"""All that is made anew with the indexes; those themselves come last, as others look whether they are there."""
 
 
-class Segment:
+class Segment(BatchFile):
     """A `.log` file from one base offset on."""
 
     __slots__ = (
         "_bytes_since_entry",
-        "_file",
         "_first_timestamp",
-        "_held_mappings",
-        "_mapping",
+        "_found_bytes",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_offset_index",
         "_offset_written",
-        "_removed",
         "_time_index",
         "_time_written",
-        "base_offset",
+        "aborted",
         "created_ms",
-        "directory",
-        "end_offset",
-        "files",
         "index_bytes_max",
         "index_full",
         "index_interval_bytes",
         "indexes_flushed",
-        "size",
-        "suffix",
     )
 
     def __init__(self, files: Files, directory: str, base_offset: int, *, size: int, suffix: str = "") -> None:
-        self.files = files
-        self.directory = directory
-        self.base_offset = base_offset
-        self.size = size
-        self.suffix = suffix
-        self.end_offset = -1
-        """The next segment's base offset; -1 while this one is the last."""
+        super().__init__(files, directory, base_offset, size=size, suffix=suffix)
+        self.aborted = TransactionFile(self)
+        self._found_bytes = size
+        """How much there was already, written by another process or long ago."""
         self.created_ms = 0
         self.indexes_flushed = True
         """Whether the index files, as far as they are written, are known to be on the disk."""
         self.index_interval_bytes = 4096
         self.index_bytes_max = 10 * 1024 * 1024
         self.index_full = False
-        self._file: File | None = None
-        self._mapping: Mapping | None = None
-        self._removed = False
-        self._held_mappings: list[Mapping] = []
-        """Former mappings that somebody may still look at; the file must not shrink under them."""
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._offset_written = 0
@@ -122,21 +98,6 @@ class Segment:
         self.index_interval_bytes = config.index_interval_bytes
         self.index_bytes_max = config.segment_index_bytes
 
-    def path(self, kind: str = file_names.LOG) -> str:
-        """Where one of the segment's files is now."""
-        return f"{self.directory}/{self.base_offset:020d}{kind}{self.suffix}"
-
-    def __repr__(self) -> str:
-        return f"Segment({self.path()!r}, size={self.size})"
-
-    @property
-    def file(self) -> File:
-        """The log file, opened on first use."""
-        file = self._file
-        if file is None:
-            file = self._file = self.files.open(self.path())
-        return file
-
     # Writing
 
     def append(self, data: Bytes, last_offset: int, max_timestamp: int) -> None:
@@ -168,22 +129,6 @@ class Segment:
             since = 0
         self._bytes_since_entry = since + size
 
-    def _write_rest(self, data: Bytes, position: int, taken: int) -> None:
-        """Go on after a short write; a full disk answers the next one with an error."""
-        write_all(self.file, memoryview(data)[taken:], position + taken)
-
-    def _undo(self, position: int) -> None:
-        """Cut what a failed write left behind; readers never saw it, no mapping reaches it.
-
-        Flushed at once, and rarely: later nobody would know that a power cut might bring it back.
-        """
-        try:
-            if self.file.size() > position:
-                self.file.truncate(position)
-                self.file.fdatasync()
-        except OSError as problem:
-            raise CorruptLog(f"{self.path()}: a failed write at {position} cannot be undone: {problem}") from problem
-
     def _add_entry(self, last_offset: int, position: int) -> None:
         """Note the batch at `position` in both indexes; HOT, as most batches are larger than the interval."""
         index, times = self._offset_index, self._time_index
@@ -203,6 +148,7 @@ class Segment:
 
     def seal(self) -> None:
         """Write the indexes as they should lie on the disk: the greatest timestamp last, and nothing behind it."""
+        self._write_aborted()
         index, times = self._offset_index, self._time_index
         if index is None or times is None:
             return
@@ -212,9 +158,14 @@ class Segment:
 
     def write_pending_entries(self) -> None:
         """Take entries that only memory knows to the files, once it is worth opening them; any thread."""
+        self._write_aborted()
         index, times = self._offset_index, self._time_index
         if index is not None and times is not None and len(index) - self._offset_written >= _PENDING_ENTRIES_MAX:
             self._write_indexes(index, times)
+
+    def _write_aborted(self) -> None:
+        if self.aborted.write():
+            self.indexes_flushed = False
 
     def _write_indexes(self, index: OffsetIndex, times: TimeIndex) -> File:
         data = index.encode(self._offset_written)
@@ -238,10 +189,11 @@ class Segment:
             if with_indexes:
                 for kind in (file_names.OFFSET_INDEX, file_names.TIME_INDEX):
                     self.files.open(self.path(kind)).fdatasync()
+                self.aborted.flush()
                 self.indexes_flushed = True
         except FileNotFoundError:
             # A truncation or retention may have taken the segment while its flush was waiting for a thread.
-            if not self._removed:
+            if not self.removed:
                 raise
 
     # Indexes
@@ -260,6 +212,7 @@ class Segment:
 
     def load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Read both indexes, or rebuild them from the batches where the files cannot be right."""
+        assert self.aborted.index is not None, "read with the others, so that an append cannot fail for it"
         index = self._read_offset_index()
         times = self._read_time_index()
         if index is None or times is None:
@@ -304,19 +257,23 @@ class Segment:
 
     def rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Make both indexes anew from the batches' headers; blocking. CorruptLog if those cannot be indexed."""
-        indexes = self.reset_indexes()
+        # On the side, because others read on meanwhile, and half an index would hide the harm from the next who asks.
+        twin = Segment(self.files, self.directory, self.base_offset, size=self.size, suffix=self.suffix)
+        twin.index_interval_bytes, twin.index_bytes_max = self.index_interval_bytes, self.index_bytes_max
+        twin.reset_indexes()
         next_offset = self.base_offset
         try:
             for position, header in self.headers():
                 if header.base_offset < next_offset or not self.can_hold(header.last_offset):
                     raise CorruptLog(f"{self.path()}: offset {header.base_offset} cannot be at {position}")
-                self.note(position, header)
+                twin.note(position, header)
                 next_offset = header.last_offset + 1
         except CorruptLog:
-            # Half an index would hide the harm from the next one who asks.
             self._offset_index = self._time_index = None
             raise
-        return indexes
+        for name in _INDEX_STATE:
+            setattr(self, name, getattr(twin, name))
+        return self.offset_index, self.time_index
 
     def reset_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Forget all entries; the files are rewritten from the start."""
@@ -372,82 +329,6 @@ class Segment:
 
     # Reading
 
-    def header_at(self, position: int) -> BatchHeader | None:
-        """The batch header at a position, or None if no batch fits there."""
-        if position < 0 or self.size - position < HEADER_BYTES:
-            return None
-        header = read_header(self.file.pread(HEADER_BYTES, position))
-        if header.magic != _MAGIC or not _LENGTH_MIN <= header.batch_length <= self.size - position - LENGTH_OVERHEAD:
-            return None
-        return header
-
-    def outlines(self, position: int = 0, end: int = -1) -> Iterator[tuple[int, int, int, int]]:
-        """Position, base offset, last offset and size of each batch from one position on."""
-        file = self.file
-        end = self.size if end < 0 else end
-        window, start = b"", position
-        while position < end:
-            at = position - start
-            if at + _OUTLINE_BYTES > len(window):
-                window, start, at = file.pread(min(_WALK_BYTES, end - position), position), position, 0
-            if len(window) - at < _OUTLINE_BYTES:
-                raise CorruptLog(f"{self.path()}: no batch at {position}, {end - position} bytes before the end")
-            base_offset, length, magic, delta = _OUTLINE.unpack_from(window, at)
-            size = length + LENGTH_OVERHEAD
-            if magic != _MAGIC or length < _LENGTH_MIN or delta < 0 or size > end - position:
-                raise CorruptLog(f"{self.path()}: no batch at {position}")
-            yield position, base_offset, base_offset + delta, size
-            position += size
-
-    def headers(self, position: int = 0, end: int = -1) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of each batch from one position on."""
-        file = self.file
-        end = self.size if end < 0 else end
-        window, start = b"", position
-        while position < end:
-            at = position - start
-            if at + HEADER_BYTES > len(window):
-                window, start, at = file.pread(min(_WALK_BYTES, end - position), position), position, 0
-            if len(window) - at < HEADER_BYTES:
-                raise CorruptLog(f"{self.path()}: no batch at {position}, {end - position} bytes before the end")
-            header = read_header(window, at)
-            if header.magic != _MAGIC or header.batch_length < _LENGTH_MIN or header.size > end - position:
-                raise CorruptLog(f"{self.path()}: no batch at {position}")
-            yield position, header
-            position += header.size
-
-    def batches(self, position: int = 0, end: int = -1) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        """Position, header and bytes of each batch from one position on, unchecked beyond its length."""
-        file = self.file
-        end = self.size if end < 0 else end
-        window, start = memoryview(b""), position
-        while position < end:
-            at = position - start
-            if at + HEADER_BYTES > len(window):
-                window, start, at = self._scan_window(file, position, end, HEADER_BYTES)
-            header = read_header(window, at)
-            size = header.size
-            if header.magic != _MAGIC or header.batch_length < _LENGTH_MIN or size > end - position:
-                raise CorruptLog(f"{self.path()}: no batch at {position}")
-            if at + size > len(window):
-                window, start, at = self._scan_window(file, position, end, size)
-            yield position, header, window[at : at + size]
-            position += size
-
-    def _scan_window(self, file: File, position: int, end: int, need: int) -> tuple[memoryview, int, int]:
-        window = memoryview(file.pread(min(max(_SCAN_BYTES, need), end - position), position))
-        if len(window) < need:
-            raise CorruptLog(f"{self.path()}: no batch at {position}, {end - position} bytes before the end")
-        return window, position, 0
-
-    def check_from(self, position: int = 0) -> Iterator[tuple[int, BatchHeader, memoryview, str | None]]:
-        """Like `batches`, with each CRC checked; the last field says what is wrong, None if nothing is."""
-        for at, header, view in self.batches(position):
-            fault = header_fault(header)
-            if fault is None and crc32c(view[_CRC_FROM:]) != header.crc:
-                fault = f"the CRC of the batch at offset {header.base_offset} does not match its bytes"
-            yield at, header, view, fault
-
     def find(self, offset: int) -> tuple[int, int, int, int] | None:
         """The first batch that ends at `offset` or later (as `outlines` gives it), or None if all end before it."""
         for outline in self.outlines(self.position_before(offset)):
@@ -466,6 +347,40 @@ class Segment:
         self.rebuild_indexes()
         return 0
 
+    def is_at_hand(self, offset: int) -> bool:
+        """Whether `find` would not wait for the disk; an active segment's index is always in memory."""
+        index = self._offset_index
+        if index is None:
+            return self.end_offset < 0 or self.size == 0
+        return self._is_resident(index.lookup(offset)[1])
+
+    def has_cut_at_hand(self, position: int, max_bytes: int) -> bool:
+        """Whether `cut` would not wait for the disk."""
+        index = self._offset_index
+        if index is None:
+            return self.end_offset < 0
+        return self._is_resident(max(index.floor_position(position + max_bytes)[1], position))
+
+    def _is_resident(self, position: int) -> bool:
+        """Whether a walk from `position` would not wait; true of what this process wrote to the active segment."""
+        if self.end_offset < 0 and position >= self._found_bytes:
+            return True
+        return self.resident(position, min(WALK_BYTES, self.size - position))
+
+    def prefetch(self, offset: int, max_bytes: int) -> bool:
+        """Have what `find` and `cut` need read into memory; False if the offset lies behind. Blocking, any thread."""
+        if self.end_offset < 0:
+            # The owner is appending: whatever this thread made of the index would lack that.
+            index = self._offset_index
+            position = index.lookup(offset)[1] if index is not None else 0
+            self.file.pread(WALK_BYTES, position)
+            return True
+        found = self.find(offset)
+        if found is None:
+            return False
+        self.cut(found[0], self.size, max_bytes)
+        return True
+
     def cut(self, position: int, end: int, max_bytes: int) -> tuple[int, int]:
         """Where a run of whole batches within `max_bytes` of `position` may end, and the offset behind it; HOT.
 
@@ -474,8 +389,8 @@ class Segment:
         """
         last_offset, known = self.offset_index.floor_position(position + max_bytes)
         if known > position:
-            base_offset, _, magic, delta = _OUTLINE.unpack(self.file.pread(_OUTLINE_BYTES, known))
-            if magic == _MAGIC and base_offset + delta == last_offset and known - position > max_bytes >> 1:
+            base_offset, _, magic, delta = OUTLINE.unpack(self.file.pread(OUTLINE_BYTES, known))
+            if magic == MAGIC and base_offset + delta == last_offset and known - position > max_bytes >> 1:
                 return known, base_offset
         stop, next_offset = position, -1
         for at, _, last_offset, size in self.outlines(position, end):
@@ -483,52 +398,6 @@ class Segment:
                 break
             stop, next_offset = at + size, last_offset + 1
         return stop, next_offset
-
-    def view(self, position: int, size: int) -> memoryview:
-        """A range of the file without copying where it is mapped; HOT."""
-        end = position + size
-        mapping = self._mapping
-        if mapping is None or mapping.length < end:
-            mapping = self._map(end)
-        return memoryview(self.read(position, size)) if mapping is None else mapping.view[position:end]
-
-    def read(self, position: int, size: int) -> bytes:
-        """A range of the file, copied; CorruptLog if it is not there any more."""
-        data = self.file.pread(size, position)
-        if len(data) != size:
-            raise CorruptLog(f"{self.path()} ends before {position + size}")
-        return data
-
-    def resident(self, position: int, size: int) -> bool:
-        """Whether a range can be had without waiting for the disk; the unmapped tail was written a moment ago."""
-        end = position + size
-        mapping = self._mapping
-        if mapping is None or mapping.length < end:
-            mapping = self._map(end)
-        return mapping is None or mapping.resident(position, size)
-
-    def _map(self, end: int) -> Mapping | None:
-        """Map the file as far as it goes now, if enough of it is unmapped to be worth it."""
-        total = self.size
-        mapping = self._mapping
-        unmapped = total - (mapping.length if mapping else 0)
-        if total < _MAP_MIN or end > total or (unmapped < _MAP_STEP and self.end_offset < 0):
-            return None
-        self._unmap()
-        self._mapping = mapping = self.file.map(total)
-        return mapping
-
-    def _unmap(self) -> bool:
-        """Let go of the mapping; False while somebody still looks at it, or at one before it."""
-        if self._mapping is not None:
-            self._held_mappings.append(self._mapping)
-            self._mapping = None
-        self._held_mappings = [mapping for mapping in self._held_mappings if not mapping.release()]
-        return not self._held_mappings
-
-    def close_file(self) -> None:
-        """Give up the descriptor until the next use: an idle partition should cost none."""
-        self._file = None
 
     def release(self) -> None:
         """Give up descriptor, mapping and indexes of a segment nobody reads just now; views in hand stay good."""
@@ -538,50 +407,14 @@ class Segment:
         self._file = None
         self._offset_index = None
         self._time_index = None
+        self.aborted.release()
 
     # Changing
 
     def truncate(self, position: int) -> None:
         """Cut every batch from `position` on; blocking."""
-        if self._unmap():
-            self.file.truncate(position)
-            self.file.fdatasync()
-        else:
-            self._replace_file(position)
-        self.size = position
+        self.shorten(position)
         self.rebuild_indexes()
         # The files' entries may point at what is gone; rolling writes them again from the first.
         for kind in (file_names.OFFSET_INDEX, file_names.TIME_INDEX):
             self.files.open(self.path(kind), create=True)
-
-    def _replace_file(self, length: int) -> None:
-        """Put a shorter copy in the file's place: somebody still looks at the old one's mapping (SIGBUS otherwise)."""
-        temporary = self.path() + file_names.TEMPORARY
-        copy = self.files.open(temporary, create=True)
-        position = 0
-        while position < length:
-            data = self.file.pread(min(_SCAN_BYTES, length - position), position)
-            write_all(copy, data, position)
-            position += len(data)
-        copy.fdatasync()
-        self.files.rename(temporary, self.path())
-        self._file = copy
-
-    def rename(self, suffix: str) -> None:
-        """Give all the segment's files another suffix."""
-        for kind in file_names.SEGMENT_KINDS:
-            source = self.path(kind)
-            target = f"{self.directory}/{self.base_offset:020d}{kind}{suffix}"
-            try:
-                self.files.rename(source, target)
-            except FileNotFoundError:
-                # An index may never have been written, and a transaction index exists only where something was aborted.
-                if kind == file_names.LOG:
-                    raise
-        self.suffix = suffix
-
-    def remove(self) -> None:
-        """Unlink all the segment's files; a reader that has one open keeps reading."""
-        self._removed = True
-        for kind in file_names.SEGMENT_KINDS:
-            self.files.unlink(self.path(kind))

@@ -2,73 +2,85 @@
 
     entry: version i16 = 0 · producer id i64 · first offset i64 · last offset i64 · last stable offset at the abort i64
 
-The file exists only where something was aborted.
+Entries stand in the order of their markers, which lie in the segment. The file exists only where something was aborted.
+Memory has them in the same bytes: there may be many, and hardly ever is one looked at.
 """
 
 import struct
-from typing import NamedTuple
 
-from headrace.storage.file_names import TRANSACTION_INDEX
-from headrace.storage.files import write_all
-from headrace.storage.segment import Segment
+from headrace.records.control import AbortedTransaction
+
+__all__ = ["ENTRY_BYTES", "AbortedTransaction", "TransactionIndex"]
 
 _ENTRY = struct.Struct(">hqqqq")
+ENTRY_BYTES = _ENTRY.size
 _VERSION = 0
 
 
-class AbortedTransaction(NamedTuple):
-    """One producer's aborted transaction: from its first record to its abort marker."""
+class TransactionIndex:
+    """The aborted transactions of one segment, in order of their markers; any thread may search it."""
 
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
+    __slots__ = ("_data",)
 
+    def __init__(self) -> None:
+        self._data = bytearray()
 
-def decode_transactions(data: bytes) -> list[AbortedTransaction] | None:
-    """The transactions in a file's bytes, or None if those cannot be right."""
-    if len(data) % _ENTRY.size:
-        return None
-    found = []
-    last = -1
-    for version, *fields in _ENTRY.iter_unpack(data):
-        transaction = AbortedTransaction._make(fields)
-        if version != _VERSION or transaction.last_offset <= last:
+    @classmethod
+    def decode(cls, data: bytes, *, base_offset: int, end_offset: int) -> "TransactionIndex | None":
+        """The index in a file's bytes, or None if those cannot be right; an `end_offset` below 0 is not known."""
+        if len(data) % ENTRY_BYTES:
             return None
-        last = transaction.last_offset
-        found.append(transaction)
-    return found
+        last = base_offset - 1
+        for version, *fields in _ENTRY.iter_unpack(data):
+            transaction = AbortedTransaction._make(fields)
+            if version != _VERSION or transaction.last_offset <= last or transaction.first_offset < 0:
+                return None
+            last = transaction.last_offset
+            if transaction.first_offset >= last or 0 <= end_offset <= last:
+                return None
+        index = cls()
+        index._data += data
+        return index
 
+    def __len__(self) -> int:
+        return len(self._data) // ENTRY_BYTES
 
-def encode_transaction(transaction: AbortedTransaction) -> bytes:
-    """One entry's bytes."""
-    return _ENTRY.pack(_VERSION, *transaction)
+    def entry(self, slot: int) -> AbortedTransaction:
+        """One transaction."""
+        # Unpacked in one step of the interpreter, because the owner may append while a thread looks.
+        _, *fields = _ENTRY.unpack_from(self._data, slot * ENTRY_BYTES)
+        return AbortedTransaction._make(fields)
 
+    def append(self, transaction: AbortedTransaction) -> None:
+        """Add a transaction, whose marker is the last in the segment."""
+        self._data += _ENTRY.pack(_VERSION, *transaction)
 
-def read_transactions(segment: Segment) -> list[AbortedTransaction] | None:
-    """A segment's aborted transactions in order of their markers; None if the file cannot be right."""
-    try:
-        return decode_transactions(segment.files.read(segment.path(TRANSACTION_INDEX)))
-    except FileNotFoundError:
-        return []
+    def encode(self, start: int = 0) -> bytes:
+        """The entries from one on as they lie in the file."""
+        return bytes(self._data[start * ENTRY_BYTES :])
 
+    def truncate(self, offset: int) -> None:
+        """Forget those whose markers are at `offset` or behind it."""
+        del self._data[self._first_ending_at(offset) * ENTRY_BYTES :]
 
-def append_transaction(segment: Segment, transaction: AbortedTransaction) -> None:
-    """Add an aborted transaction, whose marker is the last in the segment."""
-    path = segment.path(TRANSACTION_INDEX)
-    stat = segment.files.stat(path)
-    file = segment.files.open(path, create=stat is None)
-    write_all(file, encode_transaction(transaction), stat.size if stat is not None else 0)
+    def search(self, start_offset: int, end_offset: int) -> tuple[list[AbortedTransaction], bool]:
+        """Those that touch [start, end), and whether no later one can: then later segments need not be asked."""
+        found = []
+        for slot in range(self._first_ending_at(start_offset), len(self)):
+            transaction = self.entry(slot)
+            if transaction.first_offset < end_offset:
+                found.append(transaction)
+            if transaction.last_stable_offset >= end_offset:
+                return found, True
+        return found, False
 
-
-def aborted_within(
-    transactions: list[AbortedTransaction], start_offset: int, end_offset: int
-) -> tuple[list[AbortedTransaction], bool]:
-    """Those that touch [start, end), and whether no later one can: then later segments need not be asked."""
-    found = []
-    for transaction in transactions:
-        if transaction.last_offset >= start_offset and transaction.first_offset < end_offset:
-            found.append(transaction)
-        if transaction.last_stable_offset >= end_offset:
-            return found, True
-    return found, False
+    def _first_ending_at(self, offset: int) -> int:
+        """The slot of the first transaction whose marker is not before `offset`."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.entry(middle).last_offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low

@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 from clients.java.record_book import RecordBook, SentRecord, sample_records
+from headrace.cores.producers import ProducerStates
+from headrace.model.log_config import LogConfig
+from headrace.records.batch import read_header
+from headrace.records.build import NewRecord, build_batch
+from headrace.records.control import EndTransactionMarker, build_end_marker
+from headrace.storage.files import RealFiles
+from headrace.storage.log import Log
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 RECORDS = 4000
@@ -116,6 +123,50 @@ def test_producer_snapshots(written, dump):
         (int(sequence), int(offset)) for _, sequence, offset in producers
     )
     assert len(snapshots) == everything.count("Dumping ")
+
+
+def test_transactions(tmp_path, dump):
+    """Does it read our markers, and the index of what was aborted, segment by segment?"""
+    path = tmp_path / "bank-0"
+    producers = ProducerStates()
+    config = LogConfig(segment_bytes=500, retention_ms=-1)
+    log = Log.open(
+        RealFiles(),
+        str(path),
+        config=config,
+        now_ms=0,
+        clean_shutdown=False,
+        recovery_point=0,
+        log_start_offset=0,
+        producers=producers,
+    )
+    ended = []
+    for number in range(12):
+        marker = EndTransactionMarker(committed=number % 3 == 0, coordinator_epoch=4, timestamp_ms=9)
+        data = build_batch(
+            [NewRecord(1)] * 2, producer_id=7, producer_epoch=0, base_sequence=2 * number, transactional=True
+        )
+        for batch in (data, build_end_marker(marker, producer_id=7, producer_epoch=0)):
+            offset = log.append(memoryview(batch), read_header(batch), leader_epoch=0, now_ms=0)
+            aborted = producers.replay(read_header(batch), memoryview(batch))
+            if aborted is not None:
+                log.note_aborted(aborted)
+        ended.append(("COMMIT" if marker.committed else "ABORT", offset))
+    log.close(0)
+
+    markers = dump(sorted(path.glob("*.log")), "--print-data-log")
+    indexes = sorted(path.glob("*.txnindex"))
+    entries = dump(indexes)
+
+    seen = re.findall(r"offset: (\d+) .*endTxnMarker: (\w+) coordinatorEpoch: (\d+)", markers)
+    assert [(str(offset), kind, "4") for kind, offset in ended] == seen
+    assert "isvalid: false" not in markers
+    found = re.findall(
+        r"version: 0 producerId: 7 firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)", entries
+    )
+    expected = [(offset - 2, offset, offset + 1) for kind, offset in ended if kind == "ABORT"]
+    assert expected == [tuple(map(int, fields)) for fields in found]
+    assert len(indexes) > 1
 
 
 def test_checkpoints(written, java):

@@ -11,7 +11,7 @@ from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.producers import ProducerBatch, ProducerEntry
 from headrace.records.batch import BatchHeader, read_header
 from headrace.records.build import NewRecord, build_batch
-from headrace.records.control import EndTransactionMarker, build_end_marker
+from headrace.records.control import AbortedTransaction, EndTransactionMarker, build_end_marker
 
 SEQUENCES = 2**31
 
@@ -182,6 +182,174 @@ def test_an_emptied_marker_says_nothing() -> None:
     states.replay(read_header(batch)._replace(record_count=0), memoryview(batch))
 
     assert len(states) == 0
+
+
+def end(states: ProducerStates, offset: int, *, committed: bool, epoch: int = 0) -> AbortedTransaction | None:
+    """A marker of producer 7 as the leader notes it."""
+    return states.end(7, epoch, EndTransactionMarker(committed, 3, 9), offset)
+
+
+def refusal(states: ProducerStates, epoch: int, *, version: int, coordinator_epoch: int = 3) -> ErrorCode | None:
+    """Why a marker of producer 7 is refused."""
+    try:
+        states.check_marker(7, epoch, coordinator_epoch=coordinator_epoch, transaction_version=version)
+    except KafkaError as error:
+        return error.code
+    return None
+
+
+def test_unstable_until_its_marker_is_safe() -> None:
+    """Does a transaction hold back the first unstable offset until the high watermark has passed its marker?"""
+    states = ProducerStates()
+    states.record(header(0, transactional=True), 10, 1)
+    states.record(header(0, producer_id=8, transactional=True), 12, 1)
+
+    assert end(states, 15, committed=True) is None
+    assert states.first_unstable_offset == 10
+    states.advance(15)
+    assert states.first_unstable_offset == 10
+    states.advance(16)
+    assert states.first_unstable_offset == 12
+
+
+def test_an_abort_tells_what_it_undid() -> None:
+    """Is an aborted transaction told with its ends and the next open one, and an empty or committed one not?"""
+    states = ProducerStates()
+    states.record(header(0, transactional=True), 10, 1)
+    states.record(header(0, producer_id=8, transactional=True), 12, 1)
+
+    assert end(states, 15, committed=False) == AbortedTransaction(7, 10, 15, 12)
+    assert end(states, 16, committed=False) is None
+    states.record(header(1, transactional=True), 17, 1)
+    assert end(states, 18, committed=True) is None
+
+
+def test_an_aborted_batch_answers_nothing() -> None:
+    """Is a batch like an aborted one refused and not taken for it, while a committed one is known again?"""
+    states = ProducerStates()
+    states.record(header(0, 2, transactional=True), 10, 1)
+    end(states, 12, committed=True)
+    states.record(header(2, 2, transactional=True), 13, 1)
+    states.record(header(4, 2, transactional=True), 15, 1)
+    end(states, 17, committed=False)
+
+    known = states.check(header(0, 2))
+    assert known is not None
+    assert known.first_offset == 10
+    for sequence in (2, 4):
+        with pytest.raises(KafkaError) as caught:
+            states.check(header(sequence, 2, transactional=True))
+        assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert states.check(header(6, transactional=True)) is None
+    loaded = ProducerStates()
+    loaded.load(states.entries())
+    assert loaded.check(header(6, transactional=True)) is None
+
+
+def test_markers_of_old_epochs_are_refused() -> None:
+    """Does no marker of an older epoch end a newer epoch's transaction, not even in a replay?"""
+    states = ProducerStates()
+    states.record(header(0, epoch=4, transactional=True), 10, 1)
+    batch = build_end_marker(EndTransactionMarker(False, 3, 9), producer_id=7, producer_epoch=3, base_offset=12)
+
+    assert refusal(states, 3, version=1) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert refusal(states, 4, version=1) is None
+    assert states.replay(read_header(batch), memoryview(batch)) is None
+    assert states.first_unstable_offset == 10
+    assert states.entries()[0].producer_epoch == 4
+
+
+def test_markers_that_bump_the_epoch() -> None:
+    """Must a marker of transaction version 2 be above the epoch, but for one that comes again and the last epoch?"""
+    states = ProducerStates()
+    states.record(header(0, epoch=4, transactional=True), 10, 1)
+
+    assert refusal(states, 4, version=2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert refusal(states, 5, version=2) is None
+    end(states, 11, committed=False, epoch=5)
+    assert refusal(states, 5, version=2) is None, "the same marker again"
+    states.record(header(0, epoch=5, transactional=True), 12, 1)
+    assert refusal(states, 5, version=2) == ErrorCode.INVALID_PRODUCER_EPOCH, "the next transaction is not its"
+    last = ProducerStates()
+    last.record(header(0, epoch=2**15 - 1, transactional=True), 10, 1)
+    assert refusal(last, 2**15 - 1, version=2) is None
+
+
+def test_zombie_coordinators() -> None:
+    """Is a marker refused whose coordinator is older than one that was heard of, and any other taken?"""
+    states = ProducerStates()
+    assert refusal(states, 0, version=1, coordinator_epoch=0) is None
+    end(states, 1, committed=True)
+
+    assert refusal(states, 0, version=1, coordinator_epoch=2) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert refusal(states, 0, version=1, coordinator_epoch=3) is None
+
+
+def test_coordinators_number_nothing() -> None:
+    """Are batches without sequence numbers held against the epoch only, and never taken for duplicates?"""
+    states = ProducerStates()
+    plain = header(-1, 3, transactional=True)
+    states.record(plain, 10, 1)
+
+    assert states.check(plain) is None
+    states.record(plain, 13, 1)
+    assert states.entries()[0].batches[-1] == ProducerBatch(-1, -1, 13, 15, 1)
+    with pytest.raises(KafkaError):
+        states.check(header(-1, epoch=-1, transactional=True))
+    assert states.check(header(-1, epoch=1, transactional=True)) is None
+
+
+def test_who_must_be_verified() -> None:
+    """Is a guard good until something of its producer is written, and none needed within a transaction?"""
+    states = ProducerStates()
+    first = header(0, transactional=True)
+    guard = states.start_verification(first, epoch_bumps=False)
+
+    assert not states.has_transaction(7)
+    assert not states.is_verified(first, None)
+    assert states.is_verified(first, guard)
+    assert states.start_verification(header(1, transactional=True), epoch_bumps=False) is guard
+    end(states, 5, committed=False)
+    assert not states.is_verified(first, guard), "a marker overtook the answer"
+    again = states.start_verification(first, epoch_bumps=False)
+    assert states.is_verified(first, again)
+    states.record(first, 6, 1)
+    assert states.has_transaction(7)
+    assert states.is_verified(header(1, transactional=True), None)
+
+
+def test_verified_batches_keep_their_order() -> None:
+    """Must a batch wait for one before it that is still being verified, in its own epoch?"""
+    partition = Partition()
+    for sequence in (5, 4):
+        partition.states.start_verification(header(sequence, transactional=True), epoch_bumps=False)
+
+    assert partition.produce(header(5, transactional=True)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert partition.produce(header(4, transactional=True)) == 0
+    assert partition.produce(header(5, transactional=True)) == 1
+    other = Partition()
+    other.states.start_verification(header(0, transactional=True), epoch_bumps=False)
+    other.states.start_verification(header(9, epoch=1, transactional=True), epoch_bumps=False)
+    assert other.produce(header(9, epoch=1, transactional=True)) == 0
+
+
+def test_clients_that_bump_begin_at_zero() -> None:
+    """Must an unknown producer that has an epoch for each transaction begin at 0?"""
+    partition = Partition()
+    partition.states.start_verification(header(5, transactional=True), epoch_bumps=True)
+
+    assert partition.produce(header(5, transactional=True)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert partition.produce(header(0, transactional=True)) == 0
+
+
+def test_verifications_are_bounded() -> None:
+    """Do questions about ever new producers not fill the memory?"""
+    states = ProducerStates(producers_max=2)
+    batches = [header(0, producer_id=number, transactional=True) for number in range(4)]
+    guards = [states.start_verification(batch, epoch_bumps=False) for batch in batches]
+
+    verified = [states.is_verified(batch, guard) for batch, guard in zip(batches, guards, strict=True)]
+    assert verified == [False, False, True, True]
 
 
 def test_expiry() -> None:

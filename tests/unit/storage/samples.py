@@ -13,6 +13,8 @@ CONFIG = LogConfig(segment_bytes=1000, index_interval_bytes=200, retention_ms=-1
 class Journal(ProducerJournal):
     """A memory of producers that just notes what it is told."""
 
+    first_unstable_offset = 2**63 - 1
+
     def __init__(self):
         self.loaded: list[ProducerEntry] = []
         self.replayed: list[int] = []

@@ -71,7 +71,9 @@ class Shelf:
         """Append one batch as the leader does."""
         header = read_header(batch)
         offset = self.log.append(memoryview(batch), header, leader_epoch=1, now_ms=NOW)
-        self.producers.replay(read_header(batch), memoryview(batch))
+        aborted = self.producers.replay(read_header(batch), memoryview(batch))
+        if aborted is not None:
+            self.log.note_aborted(aborted)
         if not header.is_control:
             self.written |= {r.offset: (r.timestamp, _bytes(r.key), _bytes(r.value)) for r in walk(batch)}
         return offset
@@ -83,6 +85,7 @@ class Shelf:
             job.run()
             self.log.flushed(job)
         self.log.high_watermark = self.log.log_end_offset
+        self.producers.advance(self.log.high_watermark)
 
     def fill(self, chance: Random, batches: int, *, keys: int = 12, producers: int = 3) -> None:
         """Random batches of a few keys in all codecs, some of them tombstones, by several producers."""
@@ -431,10 +434,10 @@ def test_open_transactions_hold_the_cleaner_back() -> None:
 
 
 def test_an_aborted_record_takes_nobodys_place() -> None:
-    """Is a committed value still there though a transactional record with its key came later, and its marker too?"""
+    """Is a committed value still there though an aborted one came later, and is that one gone but not its marker?"""
     shelf = Shelf()
     committed = shelf.put((b"k", b"committed"))
-    shelf.put((b"k", b"aborted"), producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    aborted = shelf.put((b"k", b"aborted"), producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
     marker = shelf.append(build_end_marker(EndTransactionMarker(False, 0, NOW), producer_id=9, producer_epoch=0))
     for _ in range(30):
         shelf.put((b"other", b"x" * 50))
@@ -443,27 +446,42 @@ def test_an_aborted_record_takes_nobodys_place() -> None:
     batches = [header for segment in shelf.log.segments() for _, header in segment.headers()]
 
     assert committed in shelf.records()
+    assert aborted not in shelf.records()
     assert marker in [header.base_offset for header in batches if header.is_control]
 
 
 def test_the_transaction_index_is_carried_over() -> None:
-    """Do the aborted transactions of all old segments stand in the new one's index?"""
-    shelf = dirty("table-0", 60)
-    old = shelf.log.segments()
-    for segment, data in zip(old, (b"first", b"second"), strict=False):
-        file = shelf.files.open(segment.path(".txnindex"), create=True)
-        file.pwrite(data, 0)
+    """Do the aborted transactions of all old segments stand in the new one's index, until nothing of them is left?"""
+    shelf = Shelf()
+    for number in range(40):
+        shelf.put((b"k", b"x" * 50), producer_id=9, producer_epoch=0, base_sequence=number, transactional=True)
+        if number % 9 == 8:
+            shelf.append(build_end_marker(EndTransactionMarker(False, 0, NOW), producer_id=9, producer_epoch=0))
+    shelf.append(build_end_marker(EndTransactionMarker(True, 0, NOW), producer_id=9, producer_epoch=0))
+    shelf.log.roll(NOW)
+    shelf.settle()
+    before = shelf.log.aborted_transactions(0, shelf.log.log_end_offset)
+    assert len([segment for segment in shelf.log.segments() if segment.aborted.exists]) > 2
     shelf.log.config = replace(CONFIG, segment_bytes=10_000)
     shelf.clean()
+    path = f"{DIRECTORY}/table-0/{0:020d}.txnindex"
 
-    assert shelf.files.read(f"{DIRECTORY}/table-0/{0:020d}.txnindex") == b"firstsecond"
+    assert len(before) == 4
+    assert shelf.log.aborted_transactions(0, shelf.log.log_end_offset) == before
+    assert len(shelf.files.read(path)) == 4 * 34
+
+    shelf.cleaner.truncated("table-0", 0)
+    shelf.clean(NOW + 1)
+
+    assert shelf.log.aborted_transactions(0, shelf.log.log_end_offset) == []
+    assert shelf.files.stat(path) is None
 
 
 # The mark
 
 
 def test_the_checkpoint_says_where_the_tail_begins() -> None:
-    """Is the mark written after a round, read again by the next cleaner, and dropped with its log?"""
+    """Is the mark written after a round, beside those of others, and read again by the next cleaner?"""
     shelf = dirty("table-0", 60)
     shelf.clean()
     active = shelf.log.segments()[-1].base_offset
@@ -476,7 +494,32 @@ def test_the_checkpoint_says_where_the_tail_begins() -> None:
     plan = shelf.cleaner.pick([other.log], NOW)
     assert plan is not None
     shelf.run(plan)
-    assert list(read_offsets(shelf.files, checkpoint)) == ["other-0"]
+    assert list(read_offsets(shelf.files, checkpoint)) == ["table-0", "other-0"]
+
+
+def test_another_log_of_the_same_name() -> None:
+    """Is a log that was deleted and made again between two looks dirty from its start, and its mark not written?"""
+    shelf = dirty("table-0", 60)
+    shelf.clean()
+    again = dirty("table-0", 60)
+    assert shelf.cleaner.first_dirty_offset(again.log) > 0
+    plan = shelf.cleaner.pick([again.log], NOW)
+
+    assert plan is not None
+    assert plan.first_dirty_offset == 0
+
+
+def test_a_log_that_is_deleted_while_it_is_cleaned() -> None:
+    """Does the checkpoint not learn of a log that is gone when its cleaning ends?"""
+    shelf = dirty("table-0", 60)
+    plan = shelf.cleaner.pick([shelf.log], NOW)
+    assert plan is not None
+    groups = shelf.cleaner.clean(plan)
+    for group in groups:
+        shelf.cleaner.apply(group)
+        shelf.log.deleted = True
+
+    assert read_offsets(shelf.files, f"{DIRECTORY}/{CLEANER_OFFSETS}") == {}
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"0\n1\ntable 0 99999\n"])

@@ -5,11 +5,21 @@ from typing import Any
 
 import pytest
 
-from headrace.records.batch import CONTROL, DELETE_HORIZON, BatchHeader, check_batch, read_header, seal
-from headrace.records.build import NewRecord, build_batch
+from headrace.records.batch import (
+    CONTROL,
+    DELETE_HORIZON,
+    BatchHeader,
+    check_batch,
+    patch_offsets,
+    read_header,
+    seal,
+)
+from headrace.records.build import NewRecord, assemble, build_batch
 from headrace.records.compression import CODEC_NAMES, CODECS
+from headrace.records.control import AbortedTransaction, EndTransactionMarker, build_end_marker, read_end_marker
 from headrace.records.walk import walk
-from headrace.storage.compaction import Compaction, supersedes
+from headrace.storage.cleaned_transactions import CleanedTransactions
+from headrace.storage.compaction import Compaction
 from headrace.storage.offset_map import OffsetMap
 
 DAY = 86_400_000
@@ -21,7 +31,13 @@ def compaction(newest: dict[bytes, int], *, end_offset: int = 10**6, now_ms: int
     offsets = OffsetMap(max_bytes=10**6, load_factor=0.9, keys_max=1_000)
     for key, offset in newest.items():
         offsets.put(key, offset)
-    settings: dict[str, Any] = {"last_offsets": {}, "max_decompressed_bytes": 10**6, "breathe": lambda: None}
+    settings: dict[str, Any] = {
+        "last_offsets": {},
+        "last_epochs": {},
+        "transactions": CleanedTransactions([]),
+        "max_decompressed_bytes": 10**6,
+        "breathe": lambda: None,
+    }
     return Compaction(
         offsets=offsets, end_offset=end_offset, now_ms=now_ms, delete_retention_ms=DAY, **settings | options
     )
@@ -163,24 +179,116 @@ def test_beyond_the_map_nothing_changes() -> None:
     assert left(compaction({b"a": 500}, end_offset=101), data) == data
 
 
-def test_transactions_are_left_alone() -> None:
-    """Does a transactional tombstone get no horizon and a control batch stay, though superseded records go?"""
-    tombstone = batch([(b"a", None)], transactional=True)
-    control = batch([(b"\x00\x00\x00\x01", b"\x00" * 6)], control=True)
+ABORTED = AbortedTransaction(7, 100, 110, 111)
+"""The transaction of the batch that `batch` makes."""
 
-    assert left(compaction({}), tombstone) == tombstone
+
+def marker(*, committed: bool, offset: int = 110) -> bytearray:
+    """The end of that transaction."""
+    return build_end_marker(
+        EndTransactionMarker(committed, 3, 5_000), producer_id=7, producer_epoch=1, base_offset=offset
+    )
+
+
+def aborting(**options: Any) -> Compaction:
+    """A round over a log in which that transaction was aborted."""
+    return compaction({}, transactions=CleanedTransactions([ABORTED]), **options)
+
+
+def test_committed_records_are_like_others() -> None:
+    """Does a transactional tombstone get a horizon, and go when it is superseded?"""
+    tombstone = batch([(b"a", None)], transactional=True)
+    result = left(compaction({}), tombstone)
+
+    assert result is not None
+    assert read_header(result).delete_horizon_ms == NOW + DAY
     assert left(compaction({b"a": 500}), tombstone) is None
-    assert left(compaction({b"\x00\x00\x00\x01": 500}), control) == control
+
+
+def test_aborted_records_go_at_once() -> None:
+    """Is nothing of an aborted batch left but its header where that is needed, even beyond the map?"""
+    data = batch([(b"a", b"1"), (b"b", None)], transactional=True)
+    emptied = left(aborting(last_offsets={7: 101}), data)
+
+    assert left(aborting(), data) is None
+    assert left(aborting(end_offset=50), data) is None
+    assert emptied is not None
+    assert contents(emptied) == []
+    assert read_header(emptied).is_transactional
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_marker_stays_with_its_transaction(committed: bool) -> None:
+    """Does a marker stay as it is while a batch of its transaction is met, and is an abort noted for the index?"""
+    round_ = compaction({}) if committed else aborting()
+    left(round_, batch([(b"a", b"1")], transactional=True))
+    end = marker(committed=committed)
+
+    assert left(round_, end) == end
+    assert round_.transactions.retained == ([] if committed else [ABORTED])
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_lonely_marker_gets_a_horizon_then_goes(committed: bool) -> None:
+    """Does a marker whose transaction is gone stay for delete.retention.ms, with its time and epoch, and then go?"""
+    end = marker(committed=committed)
+    dated = left(compaction({}), end)
+
+    assert dated is not None
+    assert read_header(dated).delete_horizon_ms == NOW + DAY
+    assert read_end_marker(dated) == read_end_marker(end)
+    assert unchanging(read_header(dated)) == unchanging(read_header(end))
+    assert left(compaction({}, now_ms=NOW + DAY - 1), dated) == dated
+    assert left(compaction({}, now_ms=NOW + DAY), dated) is None
+    assert left(compaction({}, now_ms=NOW + DAY), dated, is_last=True) == dated
+
+
+def test_a_marker_that_is_its_producers_last_word() -> None:
+    """Does the marker with the newest epoch of a producer stay, where nothing else tells of that producer?"""
+    dated = left(compaction({}), marker(committed=True))
+    assert dated is not None
+
+    assert left(compaction({}, now_ms=NOW + DAY, last_epochs={7: 1}), dated) == dated
+    assert left(compaction({}, now_ms=NOW + DAY, last_epochs={7: 2}), dated) is None
+
+
+def test_the_next_transaction_is_not_the_aborted_one() -> None:
+    """Do the batches before and behind an aborted transaction of the same producer stay, even if its marker rots?"""
+    round_ = aborting()
+    early = batch([(b"a", b"1")], transactional=True)
+    patch_offsets(early, 0, base_offset=90, leader_epoch=3)
+    late = batch([(b"a", b"3")], transactional=True)
+    patch_offsets(late, 0, base_offset=111, leader_epoch=3)
+
+    assert left(round_, early) == early
+    assert left(round_, batch([(b"a", b"2")], transactional=True)) is None
+    rotten = _rotten(marker(committed=False))
+    assert round_.compact(read_header(rotten), memoryview(rotten), is_last=False) == rotten
+    assert left(round_, late) == late
+
+
+def test_an_emptied_marker_goes() -> None:
+    """Does a control batch go that another cleaner emptied, and one of another kind stay?"""
+    emptied = assemble(read_header(marker(committed=True))._replace(record_count=0), b"")
+    leader_change = batch([(b"\x00\x00\x00\x02", b"\x00" * 6)], control=True)
+
+    assert left(compaction({}), emptied) is None
+    assert left(compaction({}), leader_change) == leader_change
 
 
 def test_who_supersedes() -> None:
-    """Do plain batches take part in the map and transactional and control batches not?"""
-    for options, expected in (({}, 101), ({"transactional": True}, -1), ({"control": True}, -1)):
+    """Do plain and committed batches take part in the map, and aborted and control batches not?"""
+    committed, aborted = CleanedTransactions([]), CleanedTransactions([ABORTED])
+    for options, transactions, expected in (
+        ({}, aborted, 101),
+        ({"transactional": True}, committed, 101),
+        ({"transactional": True}, aborted, -1),
+        ({"control": True}, committed, -1),
+    ):
         data = batch([(b"a", b"1"), (b"a", b"2")], **options)
         round_ = compaction({})
 
-        assert supersedes(read_header(data)) == (expected >= 0)
-        assert round_.map_batch(read_header(data), memoryview(data), 0)
+        assert round_.map_batch(read_header(data), memoryview(data), 0, transactions)
         assert round_.offsets.get(b"a") == expected
 
 
@@ -189,11 +297,11 @@ def test_mapping() -> None:
     data = batch([(b"a", b"1"), (b"b", b"1"), (None, b"1"), (b"c", b"1")], codec="gzip")
     round_ = compaction({})
 
-    assert round_.map_batch(read_header(data), memoryview(data), 101)
+    assert round_.map_batch(read_header(data), memoryview(data), 101, round_.transactions)
     assert [round_.offsets.get(key) for key in (b"a", b"b", b"c")] == [-1, 101, 103]
     small = compaction({})
     small.offsets = OffsetMap(max_bytes=48, load_factor=0.5, keys_max=9)
-    assert not small.map_batch(read_header(data), memoryview(data), 0)
+    assert not small.map_batch(read_header(data), memoryview(data), 0, small.transactions)
 
 
 def test_many_records_let_others_run() -> None:
@@ -201,7 +309,7 @@ def test_many_records_let_others_run() -> None:
     breaths: list[int] = []
     data = batch([(b"%d" % index, b"1") for index in range(1_000)])
     round_ = compaction({}, breathe=lambda: breaths.append(1))
-    round_.map_batch(read_header(data), memoryview(data), 0)
+    round_.map_batch(read_header(data), memoryview(data), 0, round_.transactions)
     mapped = len(breaths)
     left(round_, data)
 
@@ -231,7 +339,7 @@ def test_what_cannot_be_read_stays(harm: Any) -> None:
     data = harm(batch([(b"a", b"1"), (b"a", b"2")]))
     round_ = compaction({b"a": 500})
 
-    assert round_.map_batch(read_header(data), memoryview(data), 0)
+    assert round_.map_batch(read_header(data), memoryview(data), 0, round_.transactions)
     assert round_.compact(read_header(data), memoryview(data), is_last=False) == data
     assert round_.unreadable_batches == 1
 

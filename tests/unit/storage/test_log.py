@@ -9,7 +9,7 @@ import pytest
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import read_header
-from headrace.storage import log as log_module
+from headrace.storage import readable_log
 from headrace.storage.flush_job import FlushJob
 from headrace.storage.span import Span
 from unit.storage.samples import CONFIG, Journal, append, batch, fill, flush, open_log, producer, read_all
@@ -122,7 +122,7 @@ def test_few_segments_stay_open(log):
     read_all(log)
     opened = [segment for segment in log.segments()[:-1] if segment._file is not None]
 
-    assert len(opened) == log_module._OPEN_SEGMENTS_MAX
+    assert len(opened) == readable_log._OPEN_SEGMENTS_MAX
     assert read_all(log) == list(range(100))
 
 

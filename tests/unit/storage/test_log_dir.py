@@ -9,6 +9,7 @@ from headrace.model.errors import StorageFault
 from headrace.storage.corruption import CorruptLog
 from headrace.storage.log_dir import LogDir
 from headrace.storage.meta_properties import MetaProperties
+from headrace.storage.offset_checkpoint import read_offsets, write_offsets
 from unit.storage.samples import CONFIG, Journal, append, fill, flush, open_log, read_all
 
 TOPIC_ID = UUID(int=2**90)
@@ -158,6 +159,23 @@ def test_deleted_partitions(disk, root):
         deleted.remove()
 
     assert log_dir.deleted_logs() == []
+
+
+def test_the_cleaners_mark_goes_with_its_log(disk, root):
+    """Is a deleted log, a new one of an old name, or one cut below its mark forgotten by the cleaner's checkpoint?"""
+    path = f"{root}/cleaner-offset-checkpoint"
+    log_dir = LogDir.open(disk.files, root)
+    write_offsets(disk.files, path, {"a-0": 5, "b-0": 5, "c-0": 2, "d-0": 3})
+    create(log_dir, "a-0")
+    assert read_offsets(disk.files, path) == {"b-0": 5, "c-0": 2, "d-0": 3}
+    for name in ("b-0", "c-0", "d-0"):
+        fill(create(log_dir, name), 5)
+    write_offsets(disk.files, path, {"b-0": 5, "c-0": 2, "d-0": 3})
+    log_dir.delete_log("b-0")
+    log_dir.truncate(log_dir.logs["c-0"], 2)
+    log_dir.truncate(log_dir.logs["d-0"], 2)
+
+    assert read_offsets(disk.files, path) == {"c-0": 2}
 
 
 def test_names_that_are_no_partitions(disk, root):

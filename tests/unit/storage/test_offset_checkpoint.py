@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.storage.corruption import CorruptLog
-from headrace.storage.offset_checkpoint import read_offsets, write_offsets
+from headrace.storage.offset_checkpoint import forget_offset, note_offset, read_offsets, write_offsets
 
 
 def test_written_and_read(disk):
@@ -13,6 +13,30 @@ def test_written_and_read(disk):
 
     assert disk.files.read(path) == b"0\n2\na-b 0 5\nt 12 1099511627776\n"
     assert read_offsets(disk.files, path) == {"a-b-0": 5, "t-12": 2**40}
+
+
+def test_one_at_a_time(disk):
+    """Can one log be noted and forgotten without a word about the others, the latter only above an offset?"""
+    path = f"{disk.root}/cleaner-offset-checkpoint"
+    note_offset(disk.files, path, "a-0", 5)
+    note_offset(disk.files, path, "b-0", 6)
+    note_offset(disk.files, path, "a-0", 7)
+    forget_offset(disk.files, path, "a-0", above=7)
+    forget_offset(disk.files, path, "c-0")
+
+    assert read_offsets(disk.files, path) == {"a-0": 7, "b-0": 6}
+    forget_offset(disk.files, path, "a-0", above=6)
+    assert read_offsets(disk.files, path) == {"b-0": 6}
+
+
+def test_changing_a_bad_file(memory):
+    """Is a file that cannot be read replaced by what is noted, and left alone by what is forgotten?"""
+    memory.open("/data/c", create=True).pwrite(b"junk", 0)
+    forget_offset(memory, "/data/c", "a-0")
+    assert memory.read("/data/c") == b"junk"
+    note_offset(memory, "/data/c", "a-0", 5)
+
+    assert read_offsets(memory, "/data/c") == {"a-0": 5}
 
 
 def test_no_file(disk):

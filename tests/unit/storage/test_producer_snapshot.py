@@ -62,7 +62,7 @@ def test_the_newest_whole_one(disk):
     """Is the newest whole snapshot at or below the limit found, and are two kept?"""
     snapshots = ProducerSnapshots(disk.files, disk.root, [])
     for offset in (10, 20, 30):
-        snapshots.write(offset, [producer(offset, offset)], sync=True)
+        snapshots.write(offset, [producer(offset, offset)], sync=True, recovery_point=offset)
 
     assert snapshots.offsets == [20, 30]
     assert sorted(disk.files.listdir(disk.root)) == ["00000000000000000020.snapshot", "00000000000000000030.snapshot"]

@@ -67,7 +67,13 @@ def test_garbage_at_the_end_is_cut(disk, path, harm):
     last = f"{path}/{logs(disk.files, path)[-1]}"
     spoil(disk.files, last, disk.files.stat(last).size, harm)
 
-    assert read_all(open_log(disk.files, path, recovery_point=20)) == list(range(40))
+    size = disk.files.stat(last).size
+    log = open_log(disk.files, path, recovery_point=20)
+
+    assert read_all(log) == list(range(40))
+    (cut,) = log.cuts
+    assert (cut.path, cut.position, cut.offset) == (last, size - len(harm), 40)
+    assert cut.reason.startswith(f"{len(harm)} bytes: ")
 
 
 def test_the_log_ends_where_unflushed_data_is_harmed(disk, path):
@@ -81,6 +87,8 @@ def test_the_log_ends_where_unflushed_data_is_harmed(disk, path):
     assert read_all(log) == list(range(base + 2))
     assert logs(disk.files, path) == names[: names.index(harmed) + 1]
     assert log.findings == []
+    assert [cut.path.rpartition("/")[2] for cut in log.cuts] == names[names.index(harmed) :]
+    assert "CRC" in log.cuts[0].reason
 
 
 def test_a_flushed_batch_with_a_bad_crc_stays(disk, path):

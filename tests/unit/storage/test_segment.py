@@ -6,7 +6,7 @@ import pytest
 
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import patch_offsets, read_header
-from headrace.storage import segment as segment_module
+from headrace.storage import batch_file
 from headrace.storage.corruption import CorruptLog
 from headrace.storage.segment import Segment
 from unit.storage.samples import batch
@@ -198,8 +198,8 @@ def test_a_short_write_goes_on(memory):
 
 def test_view_and_mapping(disk, monkeypatch):
     """Does a range read the same copied and mapped, while the segment grows?"""
-    monkeypatch.setattr(segment_module, "_MAP_MIN", 300)
-    monkeypatch.setattr(segment_module, "_MAP_STEP", 400)
+    monkeypatch.setattr(batch_file, "_MAP_MIN", 300)
+    monkeypatch.setattr(batch_file, "_MAP_STEP", 400)
     segment = make(disk)
     views = []
     for i in range(30):
@@ -226,8 +226,8 @@ def test_view_of_what_is_gone(disk):
 @pytest.mark.parametrize("looking", [True, False])
 def test_truncating_a_mapped_file(disk, monkeypatch, looking):
     """Can a mapped segment be cut while somebody looks at it, without the view changing or the process dying?"""
-    monkeypatch.setattr(segment_module, "_MAP_MIN", 1)
-    monkeypatch.setattr(segment_module, "_MAP_STEP", 1)
+    monkeypatch.setattr(batch_file, "_MAP_MIN", 1)
+    monkeypatch.setattr(batch_file, "_MAP_STEP", 1)
     segment = make(disk, count=30)
     whole = bytes(segment.view(0, segment.size))
     view = segment.view(0, segment.size) if looking else None
@@ -285,7 +285,7 @@ def test_nothing_is_left_of_a_segment_that_cannot_be_made(memory):
 
 def test_batches(disk, monkeypatch):
     """Are whole batches walked, also when one is greater than what is read at once?"""
-    monkeypatch.setattr(segment_module, "_SCAN_BYTES", 150)
+    monkeypatch.setattr(batch_file, "_SCAN_BYTES", 150)
     segment = make(disk)
     for i in range(12):
         put(segment, i, 1000 + i, size=(i * 37) % 400)
@@ -316,8 +316,8 @@ def test_walking_over_harm(memory, walk, harm):
 
 def test_truncating_under_a_view_of_an_older_mapping(disk, monkeypatch):
     """Is a view good that was taken before the file grew and was mapped again, when the file is cut below it?"""
-    monkeypatch.setattr(segment_module, "_MAP_MIN", 1)
-    monkeypatch.setattr(segment_module, "_MAP_STEP", 1)
+    monkeypatch.setattr(batch_file, "_MAP_MIN", 1)
+    monkeypatch.setattr(batch_file, "_MAP_STEP", 1)
     segment = make(disk, count=10)
     view = segment.view(0, segment.size)
     then = bytes(view)
