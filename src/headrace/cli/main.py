@@ -15,6 +15,7 @@ from typing import Protocol, cast
 from headrace.cli.bootstrap import SetupError
 
 TOOLS = {
+    "kafka-get-offsets": "headrace.cli.get_offsets",
     "kafka-server-start": "headrace.cli.server_start",
     "kafka-server-stop": "headrace.cli.server_stop",
     "kafka-storage": "headrace.cli.storage",
