@@ -15,7 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.compaction import Compaction
-from headrace.broker.coordinators.assembly import group_coordinator, share_state_coordinator, transaction_coordinator
+from headrace.broker.coordinators.assembly import group_coordinator, share_state_coordinator
+from headrace.broker.coordinators.metadata_changes import tell_groups
+from headrace.broker.coordinators.transactions import transaction_coordinator
 from headrace.broker.dispatch import Dispatch, load_apis
 from headrace.broker.faults import Faults
 from headrace.broker.fetcher import COLD_FETCHES_MAX
@@ -246,12 +248,13 @@ class Broker:
     async def _on_commit(self, records: Sequence[MetadataRecord]) -> None:
         """Take over what was committed: new partitions, removed topics, changed settings."""
         created: dict[uuid.UUID, list[int]] = {}
+        deleted: list[tuple[str, uuid.UUID]] = []
         for record in records:
             match record:
                 case PartitionRecord():
                     created.setdefault(record.topic_id, []).append(record.partition_id)
                 case RemoveTopicRecord():
-                    await self._erase(record.topic_id)
+                    deleted += await self._erase(record.topic_id)
                 case ConfigRecord(resource_type=kind) if kind == RESOURCE_TOPIC:
                     self.partitions.reconfigure(record.resource_name)
                 case ConfigRecord(resource_type=kind) if kind == RESOURCE_BROKER:
@@ -265,8 +268,10 @@ class Broker:
                 await self.partitions.create(topic, missing)
                 if topic.name in self._coordinators:
                     await self._coordinators[topic.name].lead(missing)
+        grown = {topic.name for topic_id in created if (topic := self.metadata.topics_by_id.get(topic_id))}
+        tell_groups(self.groups, changed=grown, deleted=deleted)
 
-    async def _erase(self, topic_id: uuid.UUID) -> None:
+    async def _erase(self, topic_id: uuid.UUID) -> list[tuple[str, uuid.UUID]]:
         """Stop serving a deleted topic at once; its bytes go a little later, as readers may be amid them."""
         gone = self.partitions.remove(topic_id)
         if gone and gone[0].topic in self._coordinators:
@@ -274,6 +279,7 @@ class Broker:
         deleted = await asyncio.get_running_loop().run_in_executor(self.readers, self.store.take_out, gone)
         for log, partition in zip(deleted, gone, strict=False):
             self.housekeeping.remove_later(log, partition.config.file_delete_delay_ms)
+        return [(partition.topic, topic_id) for partition in gone[:1]]
 
     def _take_over_broker_configs(self) -> None:
         try:

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.broker.coordinators.coordinator import Coordinator
-from headrace.broker.coordinators.topics import OFFSETS, SHARE_STATE, TRANSACTIONS
-from headrace.cores.outcome import Outcome
-from headrace.wire.coordinator_records import GROUP_RECORDS, SHARE_STATE_RECORDS, TRANSACTION_RECORDS
+from headrace.broker.coordinators.topics import OFFSETS, SHARE_STATE
+from headrace.cores.groups.limits import limits_from
+from headrace.cores.groups.shard import Groups
+from headrace.cores.share_state import ShareStates
+from headrace.wire.coordinator_records import GROUP_RECORDS, SHARE_STATE_RECORDS
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
-class _Nothing:
-    """INTEGRATION PLACEHOLDER until the core is there."""
-
-    def __init__(self, *_: Any) -> None:
-        pass
-
-    def replay(self, key: Any, value: Any, producer_id: int = -1) -> None: ...
-
-    def replay_end(self, producer_id: int, *, commit: bool) -> None: ...
-
-    def loaded(self, now_ms: int) -> Outcome:
-        return Outcome()
-
-    def on_timer(self, key: Any, now_ms: int) -> Outcome:
-        return Outcome()
-
-
-def group_coordinator(broker: Broker) -> Coordinator[Any]:
+def group_coordinator(broker: Broker) -> Coordinator[Groups]:
     """Groups and their offsets."""
-    try:
-        from headrace.cores.groups.limits import limits_from
-        from headrace.cores.groups.shard import Groups
-    except ImportError:
-        return Coordinator(broker, OFFSETS, GROUP_RECORDS, _Nothing)
     return Coordinator(
         broker, OFFSETS, GROUP_RECORDS, lambda: Groups(broker.metadata, lambda: limits_from(broker.config))
     )
 
 
-def transaction_coordinator(broker: Broker) -> Coordinator[Any]:
-    """Transactions."""
-    return Coordinator(broker, TRANSACTIONS, TRANSACTION_RECORDS, _Nothing)
-
-
-def share_state_coordinator(broker: Broker) -> Coordinator[Any]:
+def share_state_coordinator(broker: Broker) -> Coordinator[ShareStates]:
     """The delivery state of share groups' partitions."""
-    return Coordinator(broker, SHARE_STATE, SHARE_STATE_RECORDS, _Nothing)
+
+    def updates_per_snapshot() -> int:
+        count: int = broker.config["share.coordinator.snapshot.update.records.per.snapshot"]
+        return count
+
+    return Coordinator(
+        broker, SHARE_STATE, SHARE_STATE_RECORDS, lambda: ShareStates(broker.metadata, updates_per_snapshot)
+    )

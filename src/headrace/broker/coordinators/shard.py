@@ -113,7 +113,10 @@ class Shard(Generic[CoreT]):
     def act(self, step: Callable[[int], Outcome]) -> None:
         """Run a step nobody waits for; nothing while the core is loading, which will see the same by itself."""
         if self._is_loaded:
-            self._run(step)
+            try:
+                self._run(step)
+            except KafkaError as error:
+                logger.warning("coordinator_step_failed topic=%s reason=%s", self.partition.topic, error)
 
     def _run(self, step: Callable[[int], Outcome]) -> None:
         if not self._is_loaded:
@@ -199,12 +202,8 @@ class Shard(Generic[CoreT]):
     def _on_timer(self, key: TimerKey) -> None:
         self._timers.pop(key, None)
         core = self._core
-        if core is None or not self._is_loaded:
-            return
-        try:
-            self._run(lambda now_ms: core.on_timer(key, now_ms))
-        except KafkaError as error:
-            logger.warning("coordinator_timer_failed timer=%s reason=%s", key, error)
+        if core is not None:
+            self.act(lambda now_ms: core.on_timer(key, now_ms))
 
     # --- coming and going
 

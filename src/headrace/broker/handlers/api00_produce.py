@@ -4,27 +4,34 @@ Versions: 3-13 served, advertised from 0: librdkafka before 2.11.1 turns compres
 keeps Kafka doing the same); 0-2 end the connection.
 Behaviour: every partition of a request stands for itself. acks=all is answered when the high watermark has passed the
 batch, which means flushed unless the topic opted out; acks=1 when it is written; acks=0 never, and an error then ends
-the connection, as that is the only way left to tell.
+the connection, as that is the only way left to tell. The first batch of a transaction on a partition waits until the
+transaction's coordinator has confirmed it, and those of its producer behind it wait too; from version 12 on the
+partition joins the transaction that way.
 Deviations: at most 100 records of a batch are named as bad, and none where only the batch's header was looked at: a
-timestamp of the future in a large or compressed batch, on a topic that needs no look at every record. Transactional
-batches are refused until transactions are served.
-KIPs: 98 idempotence, 110 zstd (v7), 467 error messages and bad records (v8), 516 topic ids (v13), 951 leader hints
-(v10, none needed yet).
+timestamp of the future in a large or compressed batch, on a topic that needs no look at every record. A transactional
+batch in a request without transactional id is refused by itself, not with the whole request.
+KIPs: 98 idempotence and transactions, 110 zstd (v7), 467 error messages and bad records (v8), 516 topic ids (v13), 890
+verified transactions (v11, v12), 951 leader hints (v10, none needed yet).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.verification import verifications_of
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
+from headrace.records.batch import TRANSACTIONAL
 from headrace.records.compression import ZSTD
 from headrace.records.produced import RecordsRejected
 from headrace.wire.produce import encode_produce_response, parse_produce
 
 if TYPE_CHECKING:
+    from headrace.broker.lane import Done
     from headrace.broker.partition import Appended, Partition
     from headrace.records.batch import BatchHeader
     from headrace.wire.produce import RecordErrors
@@ -34,6 +41,9 @@ ZSTD_FIRST = 7
 
 Row = tuple[int, int, int, int, int, str | None]
 """partition, error code, base offset, append time, log start offset, error message."""
+
+Submit = Callable[["Partition", memoryview, "BatchHeader", "Done"], None]
+"""Takes a batch that must wait, and says when it is appended or refused."""
 
 PARTITIONS_WITH_RECORD_ERRORS_MAX = 100
 """How many partitions of one answer name their bad records, so that an answer is not much larger than its request."""
@@ -128,8 +138,15 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
                     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
                     f"Produce {version} does not know zstd; use {ZSTD_FIRST} or later.",
                 )
+            if header[5] & TRANSACTIONAL and verifications_of(broker).must_wait(partition, header, version):
+                submit = partial(
+                    verifications_of(broker).submit, transactional_id=command.transactional_id, version=version
+                )
+                _queue(submit, answer, partition, batch, header, acks)
+                rows.append((topic, None))
+                continue
             if partition.must_queue(header):
-                _queue(answer, partition, batch, header, acks)
+                _queue(partition.lane.submit, answer, partition, batch, header, acks)
                 rows.append((topic, None))
                 continue
             appended = partition.append(batch, header, now_ms)
@@ -171,7 +188,9 @@ def _await_safety(answer: _Answer, place: int, partition: Partition, appended: A
     partition.when_safe(appended.end_offset, safe)
 
 
-def _queue(answer: _Answer, partition: Partition, batch: memoryview, header: BatchHeader, acks: int) -> None:
+def _queue(
+    submit: Submit, answer: _Answer, partition: Partition, batch: memoryview, header: BatchHeader, acks: int
+) -> None:
     place = len(answer.rows)
 
     def done(result: Appended | KafkaError) -> None:
@@ -184,7 +203,7 @@ def _queue(answer: _Answer, partition: Partition, batch: memoryview, header: Bat
         else:
             answer.settle(place, _row(partition, result))
 
-    partition.lane.submit(partition, batch, header, done)
+    submit(partition, batch, header, done)
     answer.missing += 1
 
 
