@@ -193,7 +193,7 @@ class Partition:
 
     def must_verify(self, header: BatchHeader) -> bool:
         """Whether a batch begins a transaction here, so that its coordinator must be asked first (KIP-890)."""
-        return bool(header[5] & TRANSACTIONAL) and not self.producers.has_transaction(header[9])
+        return bool(header[5] & TRANSACTIONAL) and not self.producers.has_transaction(header[9], header[10])
 
     def start_verification(self, header: BatchHeader, *, epoch_bumps: bool) -> Verification:
         """Take this along to the coordinator, and back to `check_verified` right before the append.

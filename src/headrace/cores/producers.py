@@ -208,10 +208,12 @@ class ProducerStates:
 
     # Verifying with the coordinator
 
-    def has_transaction(self, producer_id: int) -> bool:
-        """Whether a transaction of this producer is open here."""
+    def has_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of this producer is open here in this epoch; an older one waits for its marker."""
         producer = self._producers.get(producer_id)
-        return producer is not None and producer.transaction_first_offset != NO_TRANSACTION
+        return (
+            producer is not None and producer.transaction_first_offset != NO_TRANSACTION and producer.epoch == epoch
+        )
 
     def start_verification(self, header: BatchHeader, *, epoch_bumps: bool) -> Verification:
         """The guard to ask the coordinator with; the same for all batches that wait for one answer."""
@@ -227,7 +229,7 @@ class ProducerStates:
     def is_verified(self, header: BatchHeader, guard: Verification | None) -> bool:
         """Whether a transactional batch may be appended: within an open transaction, or by an answer still good."""
         producer_id = header.producer_id
-        return self.has_transaction(producer_id) or (
+        return self.has_transaction(producer_id, header.producer_epoch) or (
             guard is not None and self._verifications.get(producer_id) is guard
         )
 

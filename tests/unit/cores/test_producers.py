@@ -305,7 +305,7 @@ def test_who_must_be_verified() -> None:
     first = header(0, transactional=True)
     guard = states.start_verification(first, epoch_bumps=False)
 
-    assert not states.has_transaction(7)
+    assert not states.has_transaction(7, 0)
     assert not states.is_verified(first, None)
     assert states.is_verified(first, guard)
     assert states.start_verification(header(1, transactional=True), epoch_bumps=False) is guard
@@ -314,7 +314,7 @@ def test_who_must_be_verified() -> None:
     again = states.start_verification(first, epoch_bumps=False)
     assert states.is_verified(first, again)
     states.record(first, 6, 1)
-    assert states.has_transaction(7)
+    assert states.has_transaction(7, 0)
     assert states.is_verified(header(1, transactional=True), None)
 
 
@@ -473,3 +473,11 @@ class ProducersAgainstTheModel(RuleBasedStateMachine):
 
 
 TestProducersAgainstTheModel = ProducersAgainstTheModel.TestCase
+
+
+def test_a_transaction_of_an_older_epoch_is_not_the_one_that_begins() -> None:
+    """Must the first batch of a new epoch be verified although the old epoch's marker is still to come?"""
+    states = ProducerStates()
+    states.record(header(0, epoch=3, transactional=True), 10, 1)
+    assert states.has_transaction(7, 3)
+    assert not states.has_transaction(7, 4)

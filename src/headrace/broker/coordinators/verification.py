@@ -142,11 +142,7 @@ class Verifications:
         return (partition, header.producer_id) in self._queues or self._is_asked(partition, header, version)
 
     def _is_asked(self, partition: Partition, header: BatchHeader, version: int) -> bool:
-        if version >= PRODUCE_ADDS_FIRST:
-            # Sequences begin at 0 in each epoch, and so does each transaction. What is open here may be the one
-            # before, whose marker is on its way.
-            return partition.must_verify(header) or header.base_sequence == 0
-        return partition.must_verify(header) and self._checks_older_producers
+        return partition.must_verify(header) and (version >= PRODUCE_ADDS_FIRST or self._checks_older_producers)
 
     @property
     def _checks_older_producers(self) -> bool:
