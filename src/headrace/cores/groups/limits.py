@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 MINUTE_MS = 60_000
@@ -40,8 +41,9 @@ class GroupLimits:
     """All of them by name, for the kinds of groups that have their own."""
 
 
+@lru_cache(maxsize=1)
 def limits_from(settings: Settings) -> GroupLimits:
-    """Read the limits out of the broker's settings."""
+    """Read the limits out of the broker's settings; remembered, as settings that change are another object."""
     return GroupLimits(
         session_timeout_ms_min=settings["group.min.session.timeout.ms"],
         session_timeout_ms_max=settings["group.max.session.timeout.ms"],

@@ -1,0 +1,105 @@
+"""OffsetCommit, key 8.
+
+Versions: 2-10, all of Kafka 4.
+Behaviour: answered when the offsets are safe. A group without members can be committed to by anyone; one with members
+only by these, in its generation or member epoch. Partitions that are not there are refused one by one, as is a note
+longer than `offset.metadata.max.bytes`. A retention time (v2-4) takes the place of `offsets.retention.minutes`.
+Deviations: what is committed to a group that has long been empty is kept for the full retention; Kafka counts from when
+the group became empty, and forgets it with the next check.
+KIPs: 211 (v5), 320 leader epochs (v6), 345 static membership (v7), 848 member epochs (v9), 516 topic ids (v10).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.broker.api import Api, Call
+from headrace.cores.groups.offsets import CommitCommand, NewOffset, commit
+from headrace.model.errors import ErrorCode, KafkaError
+from headrace.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.wire.messages.offset_commit import OffsetCommitRequestTopic
+
+UNKNOWN_GROUP_FIRST = 9
+TOPIC_IDS_FIRST = 10
+
+
+async def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Note how far a group has read."""
+    refused: dict[tuple[int, int], ErrorCode] = {}
+    wanted: dict[tuple[int, int], NewOffset] = {}
+    for number, topic in enumerate(request.topics):
+        _sort_out(call, number, topic, wanted, refused)
+    errors = {**refused, **(await _commit(call, request, wanted) if wanted else {})}
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                topic_id=topic.topic_id,
+                name=topic.name,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=int(errors[number, place])
+                    )
+                    for place, partition in enumerate(topic.partitions)
+                ),
+            )
+            for number, topic in enumerate(request.topics)
+        )
+    )
+
+
+def _sort_out(
+    call: Call,
+    number: int,
+    topic: OffsetCommitRequestTopic,
+    wanted: dict[tuple[int, int], NewOffset],
+    refused: dict[tuple[int, int], ErrorCode],
+) -> None:
+    """Which partitions of a topic are there, by their place in the request."""
+    metadata = call.broker.metadata
+    by_id = call.version >= TOPIC_IDS_FIRST
+    known = metadata.topics_by_id.get(topic.topic_id) if by_id else metadata.topics.get(topic.name)
+    for place, partition in enumerate(topic.partitions):
+        if known is None:
+            refused[number, place] = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif not 0 <= partition.partition_index < len(known.partitions):
+            refused[number, place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            wanted[number, place] = NewOffset(
+                topic=known.name,
+                topic_id=topic.topic_id,
+                partition=partition.partition_index,
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.committed_metadata or "",
+            )
+
+
+async def _commit(
+    call: Call, request: OffsetCommitRequest, wanted: dict[tuple[int, int], NewOffset]
+) -> dict[tuple[int, int], ErrorCode]:
+    knows_group_errors = call.version >= UNKNOWN_GROUP_FIRST
+    command = CommitCommand(
+        group_id=request.group_id,
+        offsets=tuple(wanted.values()),
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation_id=request.generation_id_or_member_epoch,
+        retention_ms=request.retention_time_ms,
+        unknown_group=ErrorCode.GROUP_ID_NOT_FOUND if knows_group_errors else ErrorCode.ILLEGAL_GENERATION,
+    )
+    try:
+        shard = call.broker.groups.shard_for(request.group_id)
+        errors = await shard.ask(lambda token, now_ms: commit(shard.core, command, token, now_ms))
+    except KafkaError as error:
+        return dict.fromkeys(wanted, error.code)
+    return dict(zip(wanted, errors, strict=True))
+
+
+API = Api(key=8, low=2, high=10, handle=handle)
