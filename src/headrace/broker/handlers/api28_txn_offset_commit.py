@@ -105,6 +105,8 @@ async def _committed(call: Call, request: TxnOffsetCommitRequest, offsets: list[
 
 
 async def _commit(call: Call, request: TxnOffsetCommitRequest, offsets: tuple[NewOffset, ...]) -> tuple[ErrorCode, ...]:
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "The group id is empty.")
     shard: Shard[Groups] = call.broker.groups.shard_for(request.group_id)
     command = CommitCommand(
         group_id=request.group_id,
@@ -137,11 +139,9 @@ async def _confirmed(
     call: Call, request: TxnOffsetCommitRequest, shard: Shard[Groups], header: BatchHeader
 ) -> Verification | None:
     """What to append with, once the transaction's coordinator has confirmed; None if it is open there already."""
-    adds = call.version >= ADDS_FIRST
-    # Offsets carry no sequence that would tell a new transaction from the one whose marker is on its way, so a newer
-    # producer's are asked about each time; for a partition that is in it the answer costs no record.
-    if not adds and not shard.partition.must_verify(header):
+    if not shard.partition.must_verify(header):
         return None
+    adds = call.version >= ADDS_FIRST
     if not adds and not call.broker.config["transaction.partition.verification.enable"]:
         return shard.partition.start_verification(header, epoch_bumps=False)
     try:
