@@ -133,6 +133,8 @@ class Cluster:
             "controller.listener.names": "CONTROLLER",
             "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
             "log.dirs": str(self.directory),
+            # A test knows when its consumers are there; waiting for more would only cost it three seconds.
+            "group.initial.rebalance.delay.ms": "0",
             **self._settings,
         }
 
