@@ -101,8 +101,9 @@ class Coordinator(Generic[CoreT]):
 
     async def ensure_topic(self) -> None:
         """Make the topic if nobody has yet; when this returns its coordinators answer."""
-        if self.topic in self._broker.metadata.topics:
+        if self.topic in self._broker.metadata.topics and not self._creating.locked():
             return
+        # Also who comes while it is being made waits: known to the metadata is not yet served.
         async with self._creating:
             if self.topic in self._broker.metadata.topics:
                 return

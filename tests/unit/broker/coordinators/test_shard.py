@@ -174,3 +174,19 @@ def test_a_timer_wakes_the_core_once(desk, tallies):
 def test_hashing_is_javas(text, expected):
     """Does every key fall where Kafka lets it fall?"""
     assert java_hash(text) == expected
+
+
+def test_who_asks_while_the_topic_is_made_waits_for_its_coordinators(desk):
+    """Can everyone who was told where the coordinator is talk to it, also those who came second?"""
+    coordinator = desk.broker.groups
+
+    async def second():
+        while coordinator.topic not in desk.broker.metadata.topics:
+            await asyncio.sleep(0)
+        await coordinator.ensure_topic()
+        return coordinator.shard_for("g").is_loaded
+
+    async def both():
+        return await asyncio.gather(coordinator.ensure_topic(), second())
+
+    assert desk.run(both())[1] is True
