@@ -32,7 +32,7 @@ from wire_client import WireClient
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 NOT_COMPARED = {
     # Kafka has no such settings.
@@ -294,12 +294,71 @@ SERVED_ALIKE = (
         asked((TOPIC, "a", ("retention.ms", "flush.ms", "nope")), (TOPIC, "packed", None), include_synonyms=True),
         asked((TOPIC, "", None), (TOPIC, "b/c", None)),
         asked((BROKER, "1", SERVED_ALIKE), (BROKER, "5", None), (BROKER, "abc", None), include_synonyms=True),
-        asked((8, "", None), (8, "5", None), (16, "", None), (32, "", None)),
+        asked((8, "", None), (8, "5", None), (16, "", None), (GROUP, "", None)),
+        asked((GROUP, "nobody", None), include_synonyms=True),
+        asked((GROUP, "nobody", ("share.auto.offset.reset", "nope", "group.share.session.timeout.ms"))),
     ],
 )
 def test_describe_configs(brokers, request_):
     """Is every setting told alike: value, source, type and the chain behind it?"""
     brokers.agree("DescribeConfigs", 4, request_)
+
+
+BAD_FOR_GROUPS = (
+    ("no.such", "1"),
+    ("group.share.session.timeout.ms", "50000"),
+    ("consumer.assignor.offload.enable", "true"),
+    ("consumer.session.timeout.ms", "soon"),
+    ("consumer.session.timeout.ms", "0"),
+    ("consumer.session.timeout.ms", "44999"),
+    ("consumer.session.timeout.ms", "60001"),
+    ("consumer.heartbeat.interval.ms", "4999"),
+    ("consumer.heartbeat.interval.ms", "15001"),
+    ("consumer.assignment.interval.ms", "-1"),
+    ("consumer.assignment.interval.ms", "15001"),
+    ("share.session.timeout.ms", "2147483648"),
+    ("share.session.timeout.ms", "60001"),
+    ("share.heartbeat.interval.ms", "1"),
+    ("share.record.lock.duration.ms", "999"),
+    ("share.record.lock.duration.ms", "14999"),
+    ("share.record.lock.duration.ms", "60001"),
+    ("share.delivery.count.limit", "1"),
+    ("share.delivery.count.limit", "11"),
+    ("share.partition.max.record.locks", "99"),
+    ("share.partition.max.record.locks", "4001"),
+    ("share.assignment.interval.ms", "15001"),
+    ("share.renew.acknowledge.enable", "maybe"),
+    ("share.isolation.level", "READ_COMMITTED"),
+    ("share.auto.offset.reset", "none"),
+    ("share.auto.offset.reset", "EARLIEST"),
+    ("share.auto.offset.reset", ""),
+    ("share.auto.offset.reset", "by_duration"),
+    ("share.auto.offset.reset", "by_duration:"),
+    ("share.auto.offset.reset", "by_duration:P1DT"),
+    ("share.auto.offset.reset", "by_duration:P1Y"),
+    ("share.auto.offset.reset", "by_duration:-PT1S"),
+    ("share.auto.offset.reset", "by_duration:PT9223372036854775808S"),
+    ("streams.session.timeout.ms", "1"),
+    ("streams.heartbeat.interval.ms", "15001"),
+    ("streams.num.standby.replicas", "-1"),
+    ("streams.num.standby.replicas", "3"),
+    ("streams.initial.rebalance.delay.ms", "-1"),
+    ("streams.assignment.interval.ms", "15001"),
+)
+"""Settings that no group can be given."""
+
+# No spaces around a number that has bounds: Kafka takes it, and then fails to act on it.
+FINE_FOR_GROUPS = (
+    ("consumer.session.timeout.ms", "50000"),
+    ("share.renew.acknowledge.enable", " FALSE "),
+    ("share.isolation.level", " read_committed"),
+    ("share.auto.offset.reset", " earliest "),
+    ("share.auto.offset.reset", "by_duration:pt1,5s"),
+    ("share.auto.offset.reset", "by_duration:PT-1H61M"),
+    ("share.auto.offset.reset", "by_duration:PT9223372036854775807S"),
+    ("streams.initial.rebalance.delay.ms", "+7"),
+    ("streams.num.standby.replicas", "2"),
+)
 
 
 def changed(*resources, **options):
@@ -341,6 +400,17 @@ def changed(*resources, **options):
         changed((BROKER, "1", [("log.retention.ms", SET, "x")])),
         changed((BROKER, "1", [("log.retention.ms", APPEND, "3")])),
         changed((BROKER, "", [("num.partitions", SET, "3")])),
+        changed(*((GROUP, f"g{place}", [(name, SET, value)]) for place, (name, value) in enumerate(BAD_FOR_GROUPS))),
+        changed(
+            (GROUP, "", [("share.session.timeout.ms", SET, "50000")]),
+            (GROUP, "g1", [("share.session.timeout.ms", SET, None)]),
+            (GROUP, "g2", [("share.session.timeout.ms", APPEND, "50000")]),
+            (GROUP, "g3", [("no.such", SUBTRACT, "50000")]),
+            (GROUP, "g4", [("no.such", DELETE, None)]),
+            (GROUP, "g5", [("share.session.timeout.ms", SET, "50000"), ("share.session.timeout.ms", DELETE, None)]),
+            (GROUP, "g6", []),
+        ),
+        changed((GROUP, "g7", [("share.session.timeout.ms", SET, "50000")]), validate_only=True),
     ],
 )
 def test_change_that_cannot_be_is_refused_alike(brokers, request_):
@@ -374,6 +444,9 @@ def replaced(*resources, **options):
             (99, "x", []),
         ),
         replaced((TOPIC, "a", [("flush.ms", "7"), ("flush.ms", "8")])),
+        replaced(
+            (GROUP, "", []), (GROUP, "g1", [("no.such", "1")]), (GROUP, "g2", [("share.session.timeout.ms", None)])
+        ),
     ],
 )
 def test_replacement_that_cannot_be_is_refused_alike(brokers, request_):
@@ -407,6 +480,25 @@ def test_changes_come_to_the_same(brokers):
     brokers.agree("DescribeConfigs", 4, shown)
     brokers.same("AlterConfigs", 2, replaced((BROKER, "1", [])))
     brokers.agree("DescribeConfigs", 4, shown_broker)
+
+
+def test_changes_of_groups_come_to_the_same(brokers):
+    """Do groups that are given the same settings tell the same, with the same sources, and are they listed alike?"""
+    listing = list_config_resources.ListConfigResourcesRequest(resource_types=(GROUP,))
+    shown = asked((GROUP, "g", None), include_synonyms=True)
+    for name, value in FINE_FOR_GROUPS:
+        brokers.same("IncrementalAlterConfigs", 1, changed((GROUP, "g", [(name, SET, value)])))
+        brokers.agree("DescribeConfigs", 4, shown)
+    assert len(brokers.agree("ListConfigResources", 1, listing)["config_resources"]) == 1
+
+    brokers.same("AlterConfigs", 2, replaced((GROUP, "g", [("consumer.heartbeat.interval.ms", "6000")])))
+    brokers.agree("DescribeConfigs", 4, shown)
+    brokers.same(
+        "IncrementalAlterConfigs", 1, changed((GROUP, "g", [("consumer.heartbeat.interval.ms", DELETE, None)]))
+    )
+
+    brokers.agree("DescribeConfigs", 4, shown)
+    assert brokers.agree("ListConfigResources", 1, listing)["config_resources"] == []
 
 
 @pytest.mark.parametrize(("version", "kinds"), [(0, ()), (1, ()), (1, (TOPIC,)), (1, (4, 8, 16, 32)), (1, (99,))])

@@ -26,6 +26,7 @@ from headrace.broker.housekeeping import Housekeeping
 from headrace.broker.listeners import Endpoint, open_listeners, serve
 from headrace.broker.partitions import Partitions
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.share_service import ShareService
 from headrace.broker.store import Store
 from headrace.coordination.standalone import StandaloneMetadata
 from headrace.cores.fetch_sessions import FetchSessions
@@ -127,6 +128,7 @@ class Broker:
         self.groups = group_coordinator(self)
         self.transactions = transaction_coordinator(self)
         self.share_state = share_state_coordinator(self)
+        self.share = ShareService(self)
         self._coordinators = {kind.topic: kind for kind in (self.groups, self.transactions, self.share_state)}
         self.housekeeping = Housekeeping(self)
         self.compaction = Compaction(self)
@@ -184,6 +186,7 @@ class Broker:
         """Go down cleanly: everything acknowledged or not is flushed, and the next start need not recover."""
         for listener in self.listeners:
             await listener.stop()
+        self.share.stop()
         for coordinator in self._coordinators.values():
             coordinator.resign_all()
         await self.compaction.stop()

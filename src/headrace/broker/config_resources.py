@@ -1,4 +1,4 @@
-"""Things that have settings (topics and brokers), and how a request to change their settings is carried out.
+"""Things that have settings (topics, brokers and groups), and how a request to change their settings is carried out.
 
 AlterConfigs replaces all overrides of a resource, IncrementalAlterConfigs changes some; behind that they are the same.
 The change itself is decided in the controller's turn, so that two at once do not undo each other.
@@ -17,7 +17,7 @@ from headrace.cores.controller import ConfigChange, change_configs
 from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.ids import topic_name_fault
-from headrace.settings.alter import Change, alter_broker, alter_topic
+from headrace.settings.alter import Change, alter_broker, alter_group, alter_topic
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -121,9 +121,13 @@ def _config_change(broker: Broker, one: Alteration) -> ConfigChange:
             if one.resource_name:
                 require_own_id(one.resource_name, broker.node_id, expected=f"{broker.node_id},", kind="Node")
             change = partial(_altered_broker, broker, one)
+        case ResourceType.GROUP:
+            if not one.resource_name:
+                raise _refusal("Default group resources are not allowed.")
+            change = partial(_altered_group, broker, one)
         case ResourceType.BROKER_LOGGER if one.whole:
             raise _refusal(f"Unknown resource type {one.resource_type}")
-        case ResourceType.BROKER_LOGGER | ResourceType.CLIENT_METRICS | ResourceType.GROUP:
+        case ResourceType.BROKER_LOGGER | ResourceType.CLIENT_METRICS:
             raise _refusal(f"Settings of {ResourceType(one.resource_type).name} resources cannot be changed yet.")
         case _:
             raise _refusal(f"Unknown resource type {one.resource_type}")
@@ -146,6 +150,10 @@ def _altered_broker(broker: Broker, one: Alteration, overrides: Mapping[str, str
     return alter_broker(
         {} if one.whole else overrides, one.changes, broker.config, cluster_default=not one.resource_name
     )
+
+
+def _altered_group(broker: Broker, one: Alteration, overrides: Mapping[str, str]) -> Mapping[str, str]:
+    return alter_group({} if one.whole else overrides, one.changes, broker.config)
 
 
 def _refusal(message: str) -> KafkaError:

@@ -96,7 +96,7 @@ class ShareFetch:
             while True:
                 self._woken.clear()
                 found = await self._look()
-                if found or self._is_late or self._connection.closed:
+                if found or self._is_late or self._connection.closed or self._broker.share.is_stopped:
                     return found
                 await self._woken.wait()
         finally:

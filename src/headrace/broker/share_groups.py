@@ -10,7 +10,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker import share_persister
-from headrace.broker.share_service import share_service
 from headrace.cores.groups import share_offsets
 from headrace.cores.groups.share_group import ShareGroup
 from headrace.cores.share_state import Initialize
@@ -71,14 +70,14 @@ async def _begin(broker: Broker, command: Initialize) -> None:
             raise
         await share_persister.delete(broker, command.partition)
         await share_persister.initialize(broker, command)
-    share_service(broker).partitions.drop(command.partition)
+    broker.share.partitions.drop(command.partition)
 
 
 async def forget_states(
     broker: Broker, group_id: str, partitions: Mapping[UUID, Iterable[int]]
 ) -> dict[UUID, KafkaError]:
     """Have the share coordinator forget partitions; the topics where it failed for one of them."""
-    share_service(broker).partitions.drop_group(group_id)
+    broker.share.partitions.drop_group(group_id)
     wanted = [(topic_id, index) for topic_id, indexes in partitions.items() for index in indexes]
     results = await asyncio.gather(
         *(_attempt(share_persister.delete(broker, (group_id, topic_id, index))) for topic_id, index in wanted)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from headrace.broker import share_persister
 from headrace.broker.share_partition_leader import SharePartitionLeader
 from headrace.broker.share_persister import told_to_consumers
-from headrace.broker.share_settings import BY_DURATION, EARLIEST, duration_ms, offset_reset, reads_committed
+from headrace.broker.share_settings import EARLIEST, offset_reset, reads_committed
 from headrace.cores.share_partition import StateWrite
 from headrace.cores.share_state import NO_OFFSET
 from headrace.model.errors import ErrorCode, KafkaError
+from headrace.settings.duration import duration_ms
+from headrace.settings.group import BY_DURATION
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -111,6 +113,11 @@ class SharePartitions:
         """Forget one share partition, for its state was set anew."""
         leader = self._leaders.get(share_id)
         if leader is not None:
+            self._drop(leader)
+
+    def drop_all(self) -> None:
+        """Forget all share partitions, for the broker stops; who waits for their records looks again."""
+        for leader in tuple(self._leaders.values()):
             self._drop(leader)
 
     def drop_group(self, group_id: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from headrace.broker.share_partitions import SharePartitions
 from headrace.broker.share_pruning import prune
@@ -31,8 +31,9 @@ class ShareService:
         self._broker = broker
         self.sessions = ShareSessions()
         self.partitions = SharePartitions(broker)
-        self._is_sweeping = False
-        self._is_pruning = False
+        self._sweep_timer: asyncio.TimerHandle | None = None
+        self._prune_timer: asyncio.TimerHandle | None = None
+        self._stopped = asyncio.Event()
 
     def open_session(self, group_id: str, member_id: str, connection: Connection) -> ShareSession:
         """A new session of a member; KafkaError if there are too many."""
@@ -58,16 +59,36 @@ class ShareService:
             self.partitions.drop_group(group_id)
         return errors
 
+    # --- the end
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nobody is to wait for records any more."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Let those who wait for records go at once, and leave no chore behind."""
+        self._stopped.set()
+        for timer in (self._sweep_timer, self._prune_timer):
+            if timer is not None:
+                timer.cancel()
+        self.partitions.drop_all()
+
+    async def pause(self, seconds: float) -> None:
+        """Let some time pass, or less if this ends."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
+
     # --- chores
 
     def _sweep_later(self) -> None:
-        if not self._is_sweeping:
-            self._is_sweeping = True
-            asyncio.get_running_loop().call_later(SWEEP_S, self.sweep)
+        if self._sweep_timer is None and not self.is_stopped:
+            self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_S, self.sweep)
 
     def sweep(self) -> None:
         """End the sessions of connections that are gone."""
-        self._is_sweeping = False
+        self._sweep_timer = None
         for session in self.sessions.lost():
             self.sessions.close(session)
             self._broker.spawn(self.close_session(session))
@@ -75,28 +96,15 @@ class ShareService:
             self._sweep_later()
 
     def _prune_later(self) -> None:
-        if not self._is_pruning:
-            self._is_pruning = True
+        if self._prune_timer is None and not self.is_stopped:
             interval_ms: int = self._broker.config["share.coordinator.state.topic.prune.interval.ms"]
-            asyncio.get_running_loop().call_later(interval_ms / 1000, self._prune)
+            self._prune_timer = asyncio.get_running_loop().call_later(interval_ms / 1000, self._prune)
 
     def _prune(self) -> None:
-        self._is_pruning = False
+        self._prune_timer = None
         self._broker.spawn(prune(self._broker))
         if len(self.sessions):
             self._prune_later()
-
-
-_services: WeakKeyDictionary[Broker, ShareService] = WeakKeyDictionary()
-
-
-def share_service(broker: Broker) -> ShareService:
-    """The share groups of a broker."""
-    service = _services.get(broker)
-    if service is None:
-        service = ShareService(broker)
-        _services[broker] = service
-    return service
 
 
 def require_share_groups(broker: Broker) -> None:

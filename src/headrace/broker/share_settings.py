@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from headrace.cores.groups.share_limits import RESOURCE_GROUP, bounded
@@ -13,13 +12,7 @@ if TYPE_CHECKING:
 
 LATEST: Final = "latest"
 EARLIEST: Final = "earliest"
-BY_DURATION: Final = "by_duration:"
 READ_COMMITTED: Final = "read_committed"
-
-_DURATION = re.compile(
-    r"P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?", re.ASCII
-)
-_UNIT_MS: Final = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
 
 
 def share_limits(broker: Broker, group_id: str) -> ShareLimits:
@@ -29,24 +22,16 @@ def share_limits(broker: Broker, group_id: str) -> ShareLimits:
         locks_max=bounded(broker.config, overrides, "partition.max.record.locks"),
         deliveries_max=bounded(broker.config, overrides, "delivery.count.limit"),
         lock_duration_ms=bounded(broker.config, overrides, "record.lock.duration.ms"),
-        is_renewing_allowed=overrides.get("share.renew.acknowledge.enable", "true").lower() != "false",
+        is_renewing_allowed=overrides.get("share.renew.acknowledge.enable", "true").strip().lower() != "false",
     )
 
 
 def reads_committed(broker: Broker, group_id: str) -> bool:
     """Whether a group must not see records of transactions that were aborted or are still open."""
     level = broker.metadata.configs(RESOURCE_GROUP, group_id).get("share.isolation.level", "")
-    return level.lower() == READ_COMMITTED
+    return level.strip().lower() == READ_COMMITTED
 
 
 def offset_reset(broker: Broker, group_id: str) -> str:
     """Where a group begins to read a partition: `latest`, `earliest`, or `by_duration:` and an ISO 8601 duration."""
-    return broker.metadata.configs(RESOURCE_GROUP, group_id).get("share.auto.offset.reset", LATEST).lower()
-
-
-def duration_ms(text: str) -> int:
-    """An ISO 8601 duration, as Kafka takes it, in milliseconds; ValueError if it is none."""
-    match = _DURATION.fullmatch(text.upper())
-    if match is None or not any(match.groups()):
-        raise ValueError(f"{text} is no duration")
-    return int(sum(float(match[unit] or 0) * factor for unit, factor in _UNIT_MS.items()))
+    return broker.metadata.configs(RESOURCE_GROUP, group_id).get("share.auto.offset.reset", LATEST).strip()

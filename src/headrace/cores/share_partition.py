@@ -219,7 +219,8 @@ class SharePartition:
             if kind == RENEW:
                 run.deadline_ms = now_ms + limits.lock_duration_ms
             else:
-                changed += self._begin([run], STATE_OF[kind], limits.deliveries_max)
+                self._begin(run, STATE_OF[kind], limits.deliveries_max)
+                changed.append(run)
         return self._write_of(changed)
 
     def _check(self, member_id: str, ranges: Sequence[Range]) -> None:
@@ -239,21 +240,24 @@ class SharePartition:
                 )
             if run.holder != member_id:
                 raise KafkaError(ErrorCode.INVALID_RECORD_STATE, "The member does not hold a record of the request.")
+        if not self._runs.is_room_for(ranges):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, "Too many different things are said of the records of the partition."
+            )
 
     def release(self, member_id: str) -> StateWrite | None:
         """Take back all that a member has, for it has gone; None if it has nothing."""
         mine = [run for run in self._runs if run.holder == member_id and run.write is None]
-        return self._write_of(self._begin(mine, RecordState.AVAILABLE, self._limits().deliveries_max))
+        limit = self._limits().deliveries_max
+        for run in mine:
+            self._begin(run, RecordState.AVAILABLE, limit)
+        return self._write_of(mine)
 
-    def _begin(self, runs: Iterable[Run], state: RecordState, limit: int) -> list[Run]:
-        """Mark runs to go into a state when the write that is about to begin is done."""
-        changed = []
-        for run in runs:
-            is_last = state is RecordState.AVAILABLE and run.delivery_count >= limit
-            run.next_state = RecordState.ARCHIVED if is_last else state
-            run.write = self._writes
-            changed.append(run)
-        return changed
+    def _begin(self, run: Run, state: RecordState, limit: int) -> None:
+        """Mark a run to go into a state when the write that is about to begin is done."""
+        is_last = state is RecordState.AVAILABLE and run.delivery_count >= limit
+        run.next_state = RecordState.ARCHIVED if is_last else state
+        run.write = self._writes
 
     def _write_of(self, changed: list[Run]) -> StateWrite | None:
         if not changed:

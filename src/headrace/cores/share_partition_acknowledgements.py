@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.cores.share_partition_runs import RecordState
+from headrace.cores.share_partition_runs import RUNS_MAX, RecordState
 from headrace.model.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ STATE_OF = {
     REJECT: RecordState.ARCHIVED,
 }
 
+_KINDS = {*STATE_OF, RENEW}
+
 Range = tuple[int, int, int]
 """First and last offset, and what is said of them."""
 
@@ -34,13 +36,16 @@ class Acknowledgement(NamedTuple):
 
 
 def ranges_of(acknowledgements: Sequence[Acknowledgement]) -> list[Range]:
-    """The ranges with one kind each, in order; KafkaError(INVALID_REQUEST) if they make no sense."""
+    """The ranges with one kind each, in order; KafkaError(INVALID_REQUEST) if they make no sense or are too many."""
     ranges: list[Range] = []
     end = -1
     for one in acknowledgements:
         _check(one, end)
         end = one.last_offset
-        ranges += _split(one)
+        # One more than there may be is enough to know.
+        ranges += islice(_split(one), RUNS_MAX + 1 - len(ranges))
+        if len(ranges) > RUNS_MAX:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Too many acknowledgements: more than {RUNS_MAX} ranges.")
     return ranges
 
 
@@ -50,9 +55,9 @@ def _check(one: Acknowledgement, end: int) -> None:
     count = one.last_offset - one.first_offset + 1
     if len(one.kinds) not in {1, count}:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "There must be one acknowledge type for all offsets, or one each.")
-    for kind in one.kinds:
-        if kind != RENEW and kind not in STATE_OF:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: {kind}")
+    unknown = set(one.kinds) - _KINDS
+    if unknown:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: {min(unknown)}")
 
 
 def _split(one: Acknowledgement) -> Iterator[Range]:
@@ -61,6 +66,6 @@ def _split(one: Acknowledgement) -> Iterator[Range]:
         return
     first = one.first_offset
     for kind, same in groupby(one.kinds):
-        last = first + sum(1 for _ in same) - 1
+        last = first + len(tuple(same)) - 1
         yield first, last, kind
         first = last + 1

@@ -28,6 +28,12 @@ DONE = frozenset({RecordState.ACKNOWLEDGED, RecordState.ARCHIVED})
 
 NOBODY = ""
 
+RUNS_MAX = 10_000
+"""Into so many runs what members say may cut a partition: the most locks a group can be given.
+
+Whatever is done with a partition looks at its runs one by one, and all of them must fit one record of the state topic.
+"""
+
 _FEW = 16
 """Up to so many cuts are made one by one, more of them all in one pass."""
 
@@ -145,6 +151,15 @@ class Runs:
             while met < count and self._runs[met].first <= last:
                 yield said, self._runs[met]
                 met += 1
+
+    def is_room_for(self, ranges: Sequence[tuple[int, int, int]]) -> bool:
+        """Whether runs may be cut for so many ranges; for a few they always may, so that nobody is stuck."""
+        if 2 * len(ranges) <= _FEW:
+            return True
+        bounds = {bound for first, last, _ in ranges for bound in (first, last + 1)}
+        bounds.difference_update(run.first for run in self._runs)
+        bounds.difference_update(run.last + 1 for run in self._runs[-1:])
+        return not bounds or len(self._runs) + len(bounds) <= RUNS_MAX
 
     def cut(self, ranges: Sequence[tuple[int, int, int]]) -> None:
         """Split runs so that none lies across the border of a range; ranges come in order."""

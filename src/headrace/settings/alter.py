@@ -3,13 +3,14 @@
 A legacy AlterConfigs, which replaces everything, is a list of SETs on an empty set of overrides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.settings.broker import BrokerConfig
 from headrace.settings.catalog import BROKER_SETTINGS
+from headrace.settings.group import GROUP_SETTINGS, broker_value, validate_group_overrides
 from headrace.settings.setting import Kind, Setting, Value
 from headrace.settings.topic import TOPIC_SETTINGS, broker_default, validate_topic_overrides
 
@@ -36,16 +37,15 @@ class Change(NamedTuple):
 
 def alter_topic(overrides: Mapping[str, str], changes: Sequence[Change], broker: BrokerConfig) -> dict[str, str]:
     """A topic's overrides after `changes`; KafkaError if they cannot be, and then nothing is changed."""
-    _check_request(changes)
-    altered = dict(overrides)
-    for change in changes:
-        setting = TOPIC_SETTINGS.get(change.name)
-        if change.operation > Operation.DELETE and (setting is None or setting.kind is not Kind.LIST):
-            verb = Operation(change.operation).name
-            raise _invalid(f"Can't {verb} to key {change.name} because its type is not LIST.")
-        current = broker_default(setting, broker) if setting else None
-        _apply(altered, change, setting, current)
+    altered = _altered(overrides, changes, TOPIC_SETTINGS, lambda setting: broker_default(setting, broker))
     validate_topic_overrides(altered, broker)
+    return altered
+
+
+def alter_group(overrides: Mapping[str, str], changes: Sequence[Change], broker: BrokerConfig) -> dict[str, str]:
+    """A group's overrides after `changes`; KafkaError if they cannot be, and then nothing is changed."""
+    altered = _altered(overrides, changes, GROUP_SETTINGS, lambda setting: broker_value(setting, broker))
+    validate_group_overrides(altered, broker)
     return altered
 
 
@@ -68,6 +68,24 @@ def alter_broker(
         config.with_dynamic(config.dynamic_broker, altered)
     else:
         config.with_dynamic(altered, config.dynamic_default)
+    return altered
+
+
+def _altered(
+    overrides: Mapping[str, str],
+    changes: Sequence[Change],
+    settings: Mapping[str, Setting],
+    default: Callable[[Setting], Value],
+) -> dict[str, str]:
+    """Overrides after `changes`, each well-formed; whether they can be is another question."""
+    _check_request(changes)
+    altered = dict(overrides)
+    for change in changes:
+        setting = settings.get(change.name)
+        if change.operation > Operation.DELETE and (setting is None or setting.kind is not Kind.LIST):
+            verb = Operation(change.operation).name
+            raise _invalid(f"Can't {verb} to key {change.name} because its type is not LIST.")
+        _apply(altered, change, setting, default(setting) if setting else None)
     return altered
 
 

@@ -29,6 +29,7 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class BrokerConfig:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from headrace.settings.broker import BrokerConfig, Source
 from headrace.settings.catalog import BROKER_SETTINGS, find_broker_setting
+from headrace.settings.group import GROUP_SETTINGS, resolve_group_values
 from headrace.settings.setting import Setting
 from headrace.settings.topic import TOPIC_SETTINGS, resolve_topic_values
 
@@ -46,6 +47,22 @@ def describe_topic(overrides: Mapping[str, str], config: BrokerConfig) -> list[C
         chain = _chain(setting.synonyms[0].name, config) if setting.synonyms else ()
         if name in overrides:
             chain = (Synonym(name, value, Source.TOPIC), *chain)
+        entries.append(_entry(setting, value, chain, read_only=False))
+    return entries
+
+
+def describe_group(overrides: Mapping[str, str], config: BrokerConfig) -> list[ConfigEntry]:
+    """Every setting of a group with these overrides, by name; any group has them, whether it is there or not."""
+    values = resolve_group_values(overrides, config)
+    entries = []
+    for name, setting in sorted(GROUP_SETTINGS.items()):
+        value = setting.format(values[name])
+        if setting.synonyms:
+            chain = _chain(setting.synonyms[0].name, config)
+        else:
+            chain = (Synonym(name, setting.format(setting.default), int(Source.DEFAULT)),)
+        if name in overrides:
+            chain = (Synonym(name, value, Source.GROUP), *chain)
         entries.append(_entry(setting, value, chain, read_only=False))
     return entries
 

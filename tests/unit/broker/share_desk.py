@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 from headrace.broker.api import Call
 from headrace.broker.handlers import api76_share_group_heartbeat, api78_share_fetch, api79_share_acknowledge
-from headrace.broker.share_service import share_service
 from headrace.records.batch import split_batches
 from headrace.wire.codec import decode_request, decode_response, encode_request, encode_response
 from headrace.wire.header import RequestHeader
@@ -130,7 +129,7 @@ class ShareDesk:
 
     def leader(self, index=0, name="orders"):
         """The share partition as it is led."""
-        return share_service(self.broker).partitions.find((GROUP, self.topic_id(name), index))
+        return self.broker.share.partitions.find((GROUP, self.topic_id(name), index))
 
     async def until(self, condition):
         """Give way to others until something is so."""

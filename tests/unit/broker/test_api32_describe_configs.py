@@ -4,6 +4,7 @@ import pytest
 
 from headrace.broker.handlers.api32_describe_configs import API
 from headrace.model.errors import ErrorCode
+from headrace.model.metadata_records import ConfigRecord
 from headrace.settings.broker import Source
 from headrace.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
@@ -99,7 +100,22 @@ def test_cluster_default_is_empty_at_first(desk):
     assert settings(described(desk, BROKER, "")) == {}
 
 
-@pytest.mark.parametrize("kind", [LOGGER, METRICS, GROUP])
+def test_group_is_described_though_nobody_is_in_it(open_desk):
+    """Does any group tell its settings, its own and its broker's, with their sources?"""
+    desk = open_desk({"group.share.session.timeout.ms": "50000"})
+    own = ConfigRecord(resource_type=GROUP, resource_name="g", name="share.delivery.count.limit", value="7")
+    desk.broker.metadata.replay(own)
+
+    found = settings(described(desk, GROUP, "g"))
+
+    assert found["share.delivery.count.limit"] == ("7", Source.GROUP)
+    assert found["share.session.timeout.ms"] == ("50000", Source.STATIC_BROKER)
+    assert found["consumer.session.timeout.ms"] == ("45000", Source.DEFAULT)
+    assert len(found) == 17
+    assert settings(described(desk, GROUP, "other"))["share.delivery.count.limit"] == ("5", Source.DEFAULT)
+
+
+@pytest.mark.parametrize("kind", [LOGGER, METRICS])
 def test_other_resources_have_no_settings_yet(desk, kind):
     """Are resources that have no settings answered with none?"""
     assert settings(described(desk, kind, "1")) == {}

@@ -7,7 +7,7 @@ from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode
 from headrace.wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 
 
 def alter(desk, *resources, version=None, validate_only=False):
@@ -53,6 +53,15 @@ def test_brokers_settings_are_replaced_too(desk):
 
     assert desk.broker.metadata.configs(RESOURCE_BROKER, "1") == {"log.segment.bytes": "2000000"}
     assert desk.broker.partitions.require("orders", 0).config.max_message_bytes != 2_000_000
+
+
+def test_groups_settings_are_replaced_too(desk):
+    """Is what a group is told all it says for itself?"""
+    alter(desk, (GROUP, "g", [("share.delivery.count.limit", "7"), ("share.session.timeout.ms", "50000")]))
+
+    assert alter(desk, (GROUP, "g", [("share.delivery.count.limit", "8")])) == [(0, None)]
+
+    assert desk.broker.metadata.configs(GROUP, "g") == {"share.delivery.count.limit": "8"}
 
 
 def test_null_is_no_value(desk):

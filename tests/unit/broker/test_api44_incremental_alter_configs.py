@@ -3,6 +3,7 @@
 import pytest
 
 from headrace.broker.handlers.api44_incremental_alter_configs import API
+from headrace.broker.share_settings import share_limits
 from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode
 from headrace.wire.messages.incremental_alter_configs import (
@@ -115,7 +116,15 @@ def test_brokers_change_at_once_and_over_a_restart(desk):
         (BROKER, "1", [("no.such", SET, "3")], ErrorCode.INVALID_REQUEST, "no.such"),
         (LOGGER, "1", [("root", SET, "DEBUG")], ErrorCode.INVALID_REQUEST, "BROKER_LOGGER"),
         (METRICS, "m", [], ErrorCode.INVALID_REQUEST, "CLIENT_METRICS"),
-        (GROUP, "g", [], ErrorCode.INVALID_REQUEST, "GROUP"),
+        (GROUP, "", [], ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
+        (GROUP, "g", [("no.such", SET, "3")], ErrorCode.INVALID_CONFIG, "Unknown group config name: no.such"),
+        (
+            GROUP,
+            "g",
+            [("share.delivery.count.limit", SET, "7"), ("share.session.timeout.ms", SET, "1")],
+            ErrorCode.INVALID_CONFIG,
+            "share.session.timeout.ms must be greater than or equal to group.share.min.session.timeout.ms",
+        ),
         (99, "x", [], ErrorCode.INVALID_REQUEST, "Unknown resource type 99"),
     ],
 )
@@ -131,7 +140,22 @@ def test_change_that_cannot_be_is_refused(desk, kind, name, changes, code, words
     assert made == (0, None)
     assert desk.broker.metadata.configs(RESOURCE_TOPIC, "orders") == {"segment.ms": "6000"}
     assert desk.broker.metadata.configs(RESOURCE_BROKER, "1") == {}
+    assert desk.broker.metadata.configs(GROUP, "g") == {}
     assert desk.broker.partitions.require("neighbour", 0).config.flush_ms == 7
+
+
+def test_groups_change_at_once_and_over_a_restart(desk):
+    """Is a group's own setting in force at once, and after a restart, for this group only?"""
+    changes = [("share.delivery.count.limit", SET, "7"), ("consumer.session.timeout.ms", SET, "50000")]
+    assert alter(desk, (GROUP, "g", changes)) == [(0, None)]
+    assert share_limits(desk.broker, "g").deliveries_max == 7
+
+    desk.restart()
+
+    assert [share_limits(desk.broker, group).deliveries_max for group in ("g", "h")] == [7, 5]
+    assert alter(desk, (GROUP, "g", [("share.delivery.count.limit", DELETE, None)])) == [(0, None)]
+    assert share_limits(desk.broker, "g").deliveries_max == 5
+    assert desk.broker.metadata.configs(GROUP, "g") == {"consumer.session.timeout.ms": "50000"}
 
 
 def test_resource_that_is_named_twice_is_left_alone(desk):

@@ -4,6 +4,7 @@ import pytest
 
 from headrace.broker.handlers.api74_list_config_resources import API
 from headrace.model.errors import ErrorCode
+from headrace.model.metadata_records import ConfigRecord
 from headrace.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -32,6 +33,24 @@ def test_resources_of_the_asked_types_are_listed(desk, kinds, expected):
     desk.create("a")
 
     assert listed(desk, *kinds) == expected
+
+
+def test_groups_with_settings_of_their_own_are_listed(desk):
+    """Is a group there once it was given a setting, and gone when it has none?"""
+    for name in ("b", "a"):
+        set_group(desk, name, "7")
+    assert listed(desk, GROUP) == [(GROUP, "a"), (GROUP, "b")]
+
+    set_group(desk, "a", None)
+
+    assert listed(desk, GROUP) == [(GROUP, "b")]
+
+
+def set_group(desk, name, value):
+    """Give a group a setting, or take it away."""
+    desk.broker.metadata.replay(
+        ConfigRecord(resource_type=GROUP, resource_name=name, name="share.delivery.count.limit", value=value)
+    )
 
 
 def test_first_version_asks_for_client_metrics_only(desk):

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from headrace.broker.handlers import api78_share_fetch
-from headrace.broker.share_service import share_service
 from headrace.model.errors import ErrorCode
 from headrace.model.metadata_records import ConfigRecord
 
@@ -211,6 +210,39 @@ def test_fetch_waits_for_records(shares):
     assert acquired(shares.desk.run(finish(waiting))) == [(0, 0, 1, 2)]
 
 
+def test_stop_lets_waiting_fetches_go(shares):
+    """Is a fetch that waits for records answered as soon as its broker stops?"""
+    shares.join()
+
+    async def stop_meanwhile():
+        waiting = asyncio.ensure_future(shares.asked(api78_share_fetch.API, shares.fetch_request(wait_ms=300_000)))
+        await shares.until(lambda: shares.leader() is not None and shares.leader()._waiters)
+        shares.broker.share.stop()
+        await shares.until(waiting.done)
+        return waiting.result()
+
+    assert acquired(shares.desk.run(stop_meanwhile())) == []
+
+
+def test_stop_lets_refused_fetches_go(open_desk):
+    """Is a fetch that waits because there are too many sessions answered as soon as its broker stops?"""
+    shares = ShareDesk(open_desk({**SETTINGS, "group.share.max.share.sessions": "1"}))
+    shares.desk.create("orders")
+    reading(shares, "a")
+
+    async def stop_meanwhile():
+        waiting = asyncio.ensure_future(
+            shares.asked(api78_share_fetch.API, shares.fetch_request("b", wait_ms=300_000), member="b")
+        )
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        shares.broker.share.stop()
+        await shares.until(waiting.done)
+        return waiting.result()
+
+    assert shares.desk.run(stop_meanwhile()).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
+
+
 def test_state_survives_a_power_cut(shares):
     """Does a restarted broker know what was accepted and how often the rest was delivered?"""
     shares.desk.produce("orders", 6)
@@ -321,7 +353,7 @@ def test_end_of_a_session_frees_what_the_member_has(shares, by):
         shares.connection("a").closed = True
 
         async def sweep():
-            share_service(shares.broker).sweep()
+            shares.broker.share.sweep()
 
         shares.desk.run(sweep())
         shares.settle()

@@ -3,6 +3,7 @@
 import pytest
 
 from headrace.broker.handlers import (
+    api42_delete_groups,
     api77_share_group_describe,
     api90_describe_share_group_offsets,
     api91_alter_share_group_offsets,
@@ -17,6 +18,7 @@ from headrace.wire.messages import (
     describe_share_group_offsets,
     share_group_describe,
 )
+from headrace.wire.messages.delete_groups import DeleteGroupsRequest
 
 from .share_desk import ACCEPT, GROUP, SETTINGS, ShareDesk, acquired
 
@@ -90,14 +92,9 @@ def forget(shares, *names, group=GROUP):
 
 
 def delete(shares, group=GROUP):
-    """Delete a group as DeleteGroups should."""
-
-    async def deleted():
-        await forget_group_states(shares.broker, group)
-        shard = shares.broker.groups.shard_for(group)
-        await shard.ask(lambda token, now_ms: delete_group(shard.core, group, token, now_ms))
-
-    shares.desk.run(deleted())
+    """The error code of deleting a group."""
+    (result,) = shares.ask(api42_delete_groups.API, DeleteGroupsRequest(groups_names=(group,))).results
+    return result.error_code
 
 
 def test_first_member_hears_of_its_partitions_at_once(shares):
@@ -243,12 +240,10 @@ def test_offsets_are_forgotten(shares):
 def test_deleted_group_leaves_nothing(shares):
     """Does deleting a group delete its delivery states, and refuse while it has members?"""
     shares.join()
-    with pytest.raises(KafkaError) as caught:
-        delete(shares)
-    assert caught.value.code == ErrorCode.NON_EMPTY_GROUP
+    assert delete(shares) == ErrorCode.NON_EMPTY_GROUP
     shares.join(epoch=-1)
 
-    delete(shares)
+    assert delete(shares) == 0
 
     assert [dict(shard.core.states) for shard in shares.broker.share_state.shards] == [{}, {}]
     assert describe(shares, GROUP)[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -1,26 +1,8 @@
 """The settings of share groups."""
 
-import pytest
-
-from headrace.broker.share_settings import duration_ms, offset_reset, reads_committed, share_limits
+from headrace.broker.share_settings import offset_reset, reads_committed, share_limits
 from headrace.cores.share_partition import ShareLimits
 from headrace.model.metadata_records import ConfigRecord
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("PT1S", 1000), ("PT0.5S", 500), ("P1DT2H3M4S", 93_784_000), ("P2D", 172_800_000), ("pt1h", 3_600_000)],
-)
-def test_durations(text, expected):
-    """Is an ISO 8601 duration understood as Kafka does?"""
-    assert duration_ms(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "P", "PT", "1H", "PT-1S", "P1Y", "PT1.S"])
-def test_no_durations(text):
-    """Is what is no duration refused?"""
-    with pytest.raises(ValueError, match="no duration"):
-        duration_ms(text)
 
 
 def test_groups_own_settings(open_desk):
@@ -30,9 +12,9 @@ def test_groups_own_settings(open_desk):
         "share.record.lock.duration.ms": "99999999",
         "share.delivery.count.limit": "7",
         "share.partition.max.record.locks": "1",
-        "share.renew.acknowledge.enable": "false",
-        "share.isolation.level": "read_committed",
-        "share.auto.offset.reset": "earliest",
+        "share.renew.acknowledge.enable": " FALSE",
+        "share.isolation.level": "read_committed ",
+        "share.auto.offset.reset": " earliest",
     }.items():
         desk.broker.metadata.replay(ConfigRecord(resource_type=32, resource_name="own", name=name, value=value))
 

@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headrace.cores.share_partition import ShareLimits, SharePartition
 from headrace.cores.share_partition_acknowledgements import ACCEPT, GAP, REJECT, RELEASE, RENEW, Acknowledgement
+from headrace.cores.share_partition_runs import RUNS_MAX
 from headrace.cores.share_partition_take import Acquired
 from headrace.cores.share_state_batches import combine
 from headrace.model.errors import ErrorCode, KafkaError
@@ -170,6 +171,46 @@ def test_senseless_acknowledgement_changes_nothing(member, acknowledgements, cod
 
     assert caught.value.code == code
     assert partition.held_by("a") == [(0, 9)]
+
+
+def test_records_can_be_spoken_of_one_by_one_up_to_a_limit():
+    """May each of many records get another answer, while one request or many cannot cut a partition to shreds?"""
+    partition = opened()
+    take(partition, fetched=[(0, 3 * RUNS_MAX - 1)])
+    too_many = (ACCEPT, RELEASE) * RUNS_MAX
+
+    with pytest.raises(KafkaError, match="Too many acknowledgements"):
+        partition.acknowledge("a", [Acknowledgement(0, 2 * RUNS_MAX - 1, too_many)], 0)
+    with pytest.raises(KafkaError, match="Too many acknowledgements"):
+        partition.acknowledge("a", [Acknowledgement(at, at, (kind,)) for at, kind in enumerate(too_many)], 0)
+    with pytest.raises(KafkaError, match="Too many different things") as caught:
+        partition.acknowledge("a", [Acknowledgement(1, RUNS_MAX, too_many[:RUNS_MAX])], 0)
+    assert caught.value.code == ErrorCode.INVALID_REQUEST
+    assert partition.held_by("a") == [(0, 3 * RUNS_MAX - 1)]
+
+    partition.acknowledge("a", [Acknowledgement(0, RUNS_MAX - 2, too_many[: RUNS_MAX - 1])], 0)
+    with pytest.raises(KafkaError, match="Too many different things"):
+        partition.acknowledge("a", [Acknowledgement(RUNS_MAX, RUNS_MAX + 8, too_many[:9])], 0)
+
+    assert partition.held_by("a")[-1] == (RUNS_MAX - 1, 3 * RUNS_MAX - 1)
+
+
+def test_full_partition_can_be_emptied():
+    """Does a partition that is cut into all the runs it may be let members finish what they have?"""
+    known = [
+        StateBatch(first_offset=at, last_offset=at, delivery_state=0, delivery_count=1 + at % 2)
+        for at in range(RUNS_MAX)
+    ]
+    partition = opened(batches=known)
+    take(partition, fetched=[(0, RUNS_MAX - 1)], records=RUNS_MAX)
+    assert len(partition.held_by("a")) == RUNS_MAX
+
+    say(partition, ACCEPT, 1, 1)
+    whole = [Acknowledgement(at, at, (ACCEPT,)) for at in range(2, RUNS_MAX)]
+    partition.written(partition.acknowledge("a", whole, 0).number)
+    say(partition, ACCEPT, 0, 0)
+
+    assert partition.start_offset == RUNS_MAX
 
 
 def test_acknowledging_twice_is_refused():

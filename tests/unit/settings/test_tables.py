@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.settings.catalog import BROKER_SETTINGS
+from headrace.settings.group import GROUP_SETTINGS
 from headrace.settings.setting import Setting, format_bound
 from headrace.settings.tables.legacy import LEGACY
 from headrace.settings.topic import TOPIC_SETTINGS
@@ -49,17 +50,18 @@ def oracle_rows() -> Iterator[Row]:
 
 
 def oracle_synonyms() -> dict[str, list[str]]:
-    """Which broker settings Kafka takes a topic's defaults from, with the factors."""
+    """Which broker settings Kafka takes a topic's or group's defaults from, with the factors."""
     lines = (line.split("\t") for line in ORACLE.read_text().splitlines() if line.startswith("synonyms"))
     return {name: synonyms.split() for _, name, synonyms in lines}
 
 
 ROWS = list(oracle_rows())
+SCOPES = {"broker": BROKER_SETTINGS, "topic": TOPIC_SETTINGS, "group": GROUP_SETTINGS}
 
 
 def ours(row: Row) -> Setting:
     """Our row for one of Kafka's."""
-    return (TOPIC_SETTINGS if row.scope == "topic" else BROKER_SETTINGS)[row.name]
+    return SCOPES[row.scope][row.name]
 
 
 def validator_of(setting: Setting) -> str:
@@ -79,8 +81,9 @@ NOT_IN_A_ROW = {
     "non-empty list",
     "non-empty string",
     "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+    "[latest, earliest, by_duration:PnDTnHnMn.nS]",
 }
-"""Validators that are kept elsewhere: in `nonempty`, in topology.py and in topic.py."""
+"""Validators that are kept elsewhere: in `nonempty`, in topology.py, in topic.py and in group.py."""
 
 
 def test_rows_are_kafkas() -> None:
@@ -123,6 +126,7 @@ def test_nothing_is_missing_and_every_extra_is_meant() -> None:
     broker = {row.name for row in ROWS if row.scope == "broker"}
     topic = {row.name for row in ROWS if row.scope == "topic"}
 
+    assert set(GROUP_SETTINGS) == {row.name for row in ROWS if row.scope == "group"}
     assert set(BROKER_SETTINGS) - broker == OWN_BROKER | ONLY_DYNAMIC | OF_PLUG_INS
     assert set(TOPIC_SETTINGS) - topic == OWN_TOPIC
     assert not broker - set(BROKER_SETTINGS)
@@ -135,11 +139,11 @@ def test_our_own_settings_say_so() -> None:
         assert re.search(r"\(not in Kafka( 4\.3)?\)", BROKER_SETTINGS[name].doc), name
 
 
-def test_topics_follow_the_broker_settings_kafka_names() -> None:
-    """Does each topic setting take its default from the same broker settings, in the same order and units?"""
+def test_topics_and_groups_follow_the_broker_settings_kafka_names() -> None:
+    """Does each of their settings take its default from the same broker settings, in the same order and units?"""
     found = {
         name: [f"{fallback.name}*{fallback.factor}" for fallback in setting.synonyms]
-        for name, setting in TOPIC_SETTINGS.items()
+        for name, setting in (*TOPIC_SETTINGS.items(), *GROUP_SETTINGS.items())
         if setting.synonyms and name not in OWN_TOPIC
     }
 
@@ -148,7 +152,7 @@ def test_topics_follow_the_broker_settings_kafka_names() -> None:
 
 def test_every_fallback_is_a_broker_setting() -> None:
     """Does no chain lead to a name that is not there?"""
-    for setting in (*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()):
+    for setting in (*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values(), *GROUP_SETTINGS.values()):
         assert all(fallback.name in BROKER_SETTINGS for fallback in setting.synonyms), setting.name
 
 

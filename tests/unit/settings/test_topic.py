@@ -25,7 +25,6 @@ def test_a_topic_that_says_nothing_has_the_defaults(node: Node) -> None:
         ("segment.jitter.ms", "5", "segment_jitter_ms", 5),
         ("segment.index.bytes", "4096", "segment_index_bytes", 4096),
         ("index.interval.bytes", "0", "index_interval_bytes", 0),
-        ("preallocate", "true", "preallocate", True),
         ("retention.ms", "-1", "retention_ms", -1),
         ("retention.bytes", "100", "retention_bytes", 100),
         ("delete.retention.ms", "7", "delete_retention_ms", 7),

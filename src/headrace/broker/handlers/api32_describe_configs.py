@@ -1,12 +1,12 @@
 """DescribeConfigs, key 32.
 
 Versions: 1-4.
-Behaviour: every setting of a topic or of this broker with its value, source, type and, if asked, the chain of synonyms
-behind it and its sentence. A broker without a name stands for what all brokers share; another broker's id is refused,
-as only that broker knows its file. Loggers, client metrics and groups have no settings yet.
+Behaviour: every setting of a topic, a group or this broker with its value, source, type and, if asked, the chain of
+synonyms behind it and its sentence. A broker without a name stands for what all brokers share; another broker's id is
+refused, as only that broker knows its file. A group need not be there. Loggers and client metrics have no settings yet.
 Deviations: a resource of a type nobody knows fails alone, not the whole request; a resource that is asked for twice in
 the same way is answered once, so that a small request cannot ask for an answer without end.
-KIPs: 133, 226 synonyms (v1), 569 types and documentation (v3).
+KIPs: 133, 226 synonyms (v1), 569 types and documentation (v3), 848 groups.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.broker.config_resources import ResourceType, require_own_id
 from headrace.cores.metadata import RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.ids import topic_name_fault
-from headrace.settings.describe import describe_broker, describe_cluster_default, describe_topic
+from headrace.settings.describe import describe_broker, describe_cluster_default, describe_group, describe_topic
 from headrace.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResourceResult,
@@ -92,6 +92,7 @@ class _View:
                 _require_name(name, "Client metrics subscription name")
             case ResourceType.GROUP:
                 _require_name(name, "Group name")
+                return self._shown(describe_group(broker.metadata.configs(kind, name), broker.config), keys)
             case _:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected resource type {kind} for resource {name}")
         return ()

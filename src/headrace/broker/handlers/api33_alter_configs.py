@@ -1,11 +1,11 @@
 """AlterConfigs, key 33.
 
 Versions: 0-2.
-Behaviour: makes what is sent the whole set of a topic's or broker's own settings: what is not sent goes back to its
-default. Each resource is changed wholly or not at all. Deprecated since KIP-339 for the races it invites, still sent by
-older clients. `validate_only` does everything but the change.
-Deviations: settings of client metrics and groups are refused.
-KIPs: 133, 226 dynamic broker settings.
+Behaviour: makes what is sent the whole set of a topic's, broker's or group's own settings: what is not sent returns to
+its default. Each resource is changed wholly or not at all. Deprecated since KIP-339 for the races it invites, still
+sent by older clients. `validate_only` does everything but the change.
+Deviations: settings of client metrics are refused.
+KIPs: 133, 226 dynamic broker settings, 848 groups.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """IncrementalAlterConfigs, key 44.
 
 Versions: 0-1.
-Behaviour: sets or deletes single settings of a topic or broker, or adds words to and takes words from those that are
-lists; the rest stays. Each resource is changed wholly or not at all. A broker without a name stands for all brokers.
-Settings that need a restart are refused. `validate_only` does everything but the change.
-Deviations: levels of loggers and settings of client metrics and groups are refused.
-KIPs: 339.
+Behaviour: sets or deletes single settings of a topic, broker or group, or adds words to and takes words from those that
+are lists; the rest stays. Each resource is changed wholly or not at all. A broker without a name stands for all
+brokers. Settings that need a restart are refused. `validate_only` does everything but the change.
+Deviations: levels of loggers and settings of client metrics are refused.
+KIPs: 339, 848 groups.
 """
 
 from __future__ import annotations

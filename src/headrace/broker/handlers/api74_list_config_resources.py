@@ -1,8 +1,9 @@
 """ListConfigResources, key 74.
 
 Versions: 0-1.
-Behaviour: names of the things that have settings: topics, brokers and their loggers; without a type all of them. v0 is
-the older ListClientMetricsResources, which asks for client metrics only, and of these there are none, nor of groups.
+Behaviour: names of the things that have settings: topics, brokers and their loggers, groups that were given some;
+without a type all of them. v0 is the older ListClientMetricsResources, which asks for client metrics only, and of these
+there are none.
 KIPs: 714 (v0), 1142 (v1).
 """
 
@@ -47,6 +48,8 @@ def _names(broker: Broker, kind: int) -> Iterable[str]:
             return sorted(broker.metadata.topics)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
             return map(str, broker.live_brokers)
+        case ResourceType.GROUP:
+            return sorted(broker.metadata.config_resources(kind))
         case _:
             return ()
 

@@ -5,7 +5,8 @@ Behaviour: hands out records of share partitions to a member, as raw batches of 
 the member has now; takes acknowledgements along, which are written down before the answer. Epoch 0 opens a session (an
 old one of the member ends), -1 ends it and frees what the member has, others go on with it. Waits for `min_bytes` as
 Fetch does. A renewal of locks (v2) fetches nothing.
-Deviations: each request looks at whole runs of offsets, so acquired ranges may be larger than a batch of the log.
+Deviations: each request looks at whole runs of offsets, so acquired ranges may be larger than a batch of the log. What
+is said of a partition's records may cut them into 10,000 runs of one fate; more is refused as INVALID_REQUEST.
 KIPs: 932, 1206 strict record limit (v2), 1222 renewing locks (v2).
 """
 
@@ -18,7 +19,7 @@ from uuid import UUID
 from headrace.broker.api import Api, Call
 from headrace.broker.share_acknowledging import acknowledge
 from headrace.broker.share_fetcher import WAIT_MS_MAX, Found, ShareFetch, ShareFetchCommand
-from headrace.broker.share_service import require_share_groups, share_service
+from headrace.broker.share_service import require_share_groups
 from headrace.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from headrace.broker.share_settings import share_limits
 from headrace.model.errors import ErrorCode, KafkaError
@@ -49,9 +50,9 @@ async def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse:
     except KafkaError as error:
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             # A client that is refused asks again at once; let it wait as if there were nothing to read.
-            await asyncio.sleep(min(max(request.max_wait_ms, 0), WAIT_MS_MAX) / 1000)
+            await call.broker.share.pause(min(max(request.max_wait_ms, 0), WAIT_MS_MAX) / 1000)
         return ShareFetchResponse(error_code=int(error.code), error_message=error.message)
-    service = share_service(call.broker)
+    service = call.broker.share
     group_id, member_id = session.key
     acknowledging = acknowledge(service, group_id, member_id, said, may_renew=request.is_renew_ack)
     if request.share_session_epoch == FINAL_EPOCH:
@@ -98,7 +99,7 @@ def _check(request: ShareFetchRequest, said: dict[TopicPartition, tuple[Acknowle
 
 async def _session(call: Call, request: ShareFetchRequest) -> ShareSession:
     """The session that the request opens or goes on with, with the partitions it adds and forgets."""
-    service = share_service(call.broker)
+    service = call.broker.share
     key = (request.group_id or "", request.member_id or "")
     if request.share_session_epoch == INITIAL_EPOCH:
         old = service.sessions.find(key)
@@ -118,7 +119,7 @@ async def _session(call: Call, request: ShareFetchRequest) -> ShareSession:
 async def _fetch(call: Call, request: ShareFetchRequest, session: ShareSession) -> dict[TopicPartition, Found]:
     """Read what the session follows; errors are told at once, with what there is besides."""
     group_id, member_id = session.key
-    service = share_service(call.broker)
+    service = call.broker.share
     leaders: list[SharePartitionLeader] = []
     errors: dict[TopicPartition, Found] = {}
     for topic_id, index in tuple(session.partitions):

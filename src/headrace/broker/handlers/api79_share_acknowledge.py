@@ -3,7 +3,8 @@
 Versions: 1-2.
 Behaviour: a member accepts, releases or rejects records it has, or renews its locks (v2); each partition is answered
 when what was said is written down. Goes on with the session that a ShareFetch opened; epoch -1 ends it.
-Deviations: none known.
+Deviations: what is said of a partition's records may cut them into 10,000 runs of one fate; more is refused as
+INVALID_REQUEST.
 KIPs: 932, 1222 renewing locks (v2).
 """
 
@@ -14,7 +15,7 @@ from uuid import UUID
 
 from headrace.broker.api import Api, Call
 from headrace.broker.share_acknowledging import acknowledge
-from headrace.broker.share_service import require_share_groups, share_service
+from headrace.broker.share_service import require_share_groups
 from headrace.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from headrace.broker.share_settings import share_limits
 from headrace.model.errors import ErrorCode, KafkaError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 async def handle(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Take in what a member says of its records."""
-    service = share_service(call.broker)
+    service = call.broker.share
     try:
         require_share_groups(call.broker)
         session = _session(call, request)
@@ -70,9 +71,7 @@ def _session(call: Call, request: ShareAcknowledgeRequest) -> ShareSession:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
     if request.share_session_epoch == INITIAL_EPOCH:
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH, "An acknowledgement cannot open a share session.")
-    return share_service(call.broker).sessions.resume(
-        (request.group_id, request.member_id), request.share_session_epoch
-    )
+    return call.broker.share.sessions.resume((request.group_id, request.member_id), request.share_session_epoch)
 
 
 API = Api(key=79, low=1, high=2, handle=handle)

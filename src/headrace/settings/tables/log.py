@@ -50,7 +50,7 @@ log.index.size.max.bytes  int  10485760  4..  medium  cluster-wide  served
     The largest an index file may grow; a full index rolls the segment.
 log.index.interval.bytes  int  4096  0..  medium  cluster-wide  served
     Bytes of records between two entries of a segment's offset index.
-log.preallocate  boolean  false  medium  cluster-wide  served
+log.preallocate  boolean  false  medium  cluster-wide
     Whether a new segment file is given its full size on disk at once.
 log.cleanup.policy  list  delete  {compact,delete}  medium  cluster-wide  served
     What becomes of old records: `delete` drops whole segments, `compact` keeps each key's last value.

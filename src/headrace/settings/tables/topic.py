@@ -51,7 +51,7 @@ min.compaction.lag.ms  long  0  0..  medium  served  <-log.cleaner.min.compactio
     The age a record must reach before the cleaner may touch it.
 min.insync.replicas  int  1  1..  medium  served  <-min.insync.replicas
     How many in-sync replicas an acks=all produce needs.
-preallocate  boolean  false  medium  served  <-log.preallocate
+preallocate  boolean  false  medium  <-log.preallocate
     Whether a new segment file is given its full size on disk at once.
 remote.log.copy.disable  boolean  false  medium
     Whether no more segments are copied to remote storage.

@@ -5,13 +5,13 @@ transactional.id.expiration.ms  int  604800000  1..  high  served
     How long a transactional id without transactions is remembered.
 transaction.max.timeout.ms  int  900000  1..  high  served
     The longest transaction timeout a producer may ask for.
-transaction.state.log.replication.factor  short  3  1..  high
+transaction.state.log.replication.factor  short  3  1..  high  served
     How many replicas the transaction state topic has.
-transaction.state.log.num.partitions  int  50  1..  high
+transaction.state.log.num.partitions  int  50  1..  high  served
     How many partitions the transaction state topic has.
-transaction.state.log.min.isr  int  2  1..  high
+transaction.state.log.min.isr  int  2  1..  high  served
     How many in-sync replicas a write to the transaction state topic needs.
-transaction.state.log.segment.bytes  int  104857600  1..  high
+transaction.state.log.segment.bytes  int  104857600  1..  high  served
     The segment size of the transaction state topic.
 transaction.state.log.load.buffer.size  int  5242880  1..  high
     How many bytes are read at once when transaction state is loaded.
