@@ -26,6 +26,7 @@ class Tally:
         self.marks = {}
         self.waiting = []
         self.rings = []
+        self.rang = asyncio.Event()
 
     def replay(self, key, value, producer_id=-1):
         """Take a mark in."""
@@ -41,6 +42,7 @@ class Tally:
     def on_timer(self, key, now_ms):
         """Ring."""
         self.rings.append(key)
+        self.rang.set()
         return Outcome()
 
     def mark(self, name, token, now_ms):
@@ -89,7 +91,7 @@ def test_a_reply_may_come_from_a_later_step(desk, tallies):
 
     async def wait_for_mark():
         shard = tallies.shard_for("a")
-        waiting = asyncio.ensure_future(shard.ask(lambda token, now: shard.core.wait(token, now)))
+        waiting = asyncio.ensure_future(shard.ask(shard.core.wait))
         await asyncio.sleep(0)
         await shard.ask(lambda token, now: shard.core.mark("a", token, now))
         return await waiting
@@ -119,7 +121,7 @@ def test_who_waits_is_told_when_the_coordinator_goes(desk, tallies):
 
     async def wait_and_resign():
         shard = tallies.shard_for("a")
-        waiting = asyncio.ensure_future(shard.ask(lambda token, now: shard.core.wait(token, now)))
+        waiting = asyncio.ensure_future(shard.ask(shard.core.wait))
         await asyncio.sleep(0)
         tallies.resign_all()
         with pytest.raises(KafkaError) as refused:
@@ -160,8 +162,7 @@ def test_a_timer_wakes_the_core_once(desk, tallies):
             return outcome
 
         shard.act(step)
-        while not shard.core.rings:
-            await asyncio.sleep(0)
+        await asyncio.wait_for(shard.core.rang.wait(), 10)
         return shard.core.rings
 
     assert desk.run(ring()) == [("late",)]
@@ -179,14 +180,21 @@ def test_hashing_is_javas(text, expected):
 def test_who_asks_while_the_topic_is_made_waits_for_its_coordinators(desk):
     """Can everyone who was told where the coordinator is talk to it, also those who came second?"""
     coordinator = desk.broker.groups
+    known, lead = asyncio.Event(), coordinator.lead
+
+    async def lead_late(indexes):
+        # By now the metadata knows the topic, and nobody leads it yet.
+        known.set()
+        await asyncio.sleep(0)
+        await lead(indexes)
 
     async def second():
-        while coordinator.topic not in desk.broker.metadata.topics:
-            await asyncio.sleep(0)
+        await known.wait()
         await coordinator.ensure_topic()
         return coordinator.shard_for("g").is_loaded
 
     async def both():
+        coordinator.lead = lead_late
         return await asyncio.gather(coordinator.ensure_topic(), second())
 
     assert desk.run(both())[1] is True
