@@ -36,7 +36,8 @@ class KafkaPeer(BrokerProcess):
         """Write the directory's metadata, which Kafka refuses to start without."""
         cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = [java_command(), "-Xmx256M", "-cp", classpath(), "kafka.tools.StorageTool", "format"]
-        command += ["--cluster-id", cluster_id, "--config", str(self.properties)]
+        # One argument: a random id may begin with a dash, and would be taken for an option.
+        command += [f"--cluster-id={cluster_id}", "--config", str(self.properties)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_TIMEOUT_S, check=False)
         if done.returncode != 0:
             raise BrokerFailed(f"kafka.tools.StorageTool failed:\n{done.stdout}{done.stderr}")
