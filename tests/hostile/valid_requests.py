@@ -11,7 +11,7 @@ from headrace.records.build import NewRecord, build_batch
 from headrace.wire.apis import APIS
 from headrace.wire.codec import encode_request
 from headrace.wire.header import request_header
-from headrace.wire.schema import Message, load_messages
+from headrace.wire.schema import NO_VERSIONS, Message, load_messages
 
 BATCH = bytes(build_batch([NewRecord(1_700_000_000_000 + n, b"key", b"value %d" % n, ()) for n in range(3)]))
 TYPE_VALUES = {"string": "text", "bytes": b"bytes", "uuid": UUID(int=7), "bool": True, "float64": 1.5, "records": BATCH}
@@ -80,7 +80,7 @@ def _filled(message: Message, name: str, classes: Any, topic: str, topic_id: UUI
     for field in message.structs[name]:
         if field.is_struct:
             value = _filled(message, field.type, classes, topic, topic_id)
-        elif field.name in NAME_VALUES:
+        elif field.name in NAME_VALUES and (NAME_VALUES[field.name] is not None or field.nullable != NO_VERSIONS):
             values[field.name] = NAME_VALUES[field.name]
             continue
         else:

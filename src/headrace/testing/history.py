@@ -13,8 +13,9 @@ lists cannot both be true under, in the words the field uses for them:
     nonmonotonic-poll      a consumer was taken back
     poll-skip              a consumer was taken past records that are there
 
-Transactions, and what a consumer sees of them, are not in here yet. Offsets need not be dense: markers and compaction
-leave gaps. Who knows that there are none says so (`dense`), and then a gap is a poll-skip.
+Consumer groups and transactions have checkers of their own: `group_history` and `transaction_history`. Offsets need
+not be dense: markers and compaction leave gaps. Who knows that there are none says so (`dense`), and then a gap is a
+poll-skip.
 """
 
 from collections import defaultdict
