@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 from bench import plan
 from bench.footprint import measure_footprint
+from bench.group_workloads import Commits, Copy, warm_up_groups
 from bench.load import JavaLoad, Load
 from bench.seats import HEADRACE, KAFKA, KAFKA_FLUSH, TITLES, Seat, running_seats
 from bench.table import Results, markdown, number, shortfalls, write_into
@@ -135,6 +136,8 @@ def _measure_rounds(
             if not seat.flushes:
                 records = plan.QUICK_WARM_UP_RECORDS if choice.quick else plan.WARM_UP_RECORDS
                 warm_up(seat, load, records=records)
+                if any(isinstance(work, (Commits, Copy)) for work in workloads):
+                    warm_up_groups(seat, load, records=records)
         for round_number in range(choice.rounds):
             round_begin = time.monotonic()
             for work in workloads:

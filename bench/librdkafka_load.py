@@ -16,9 +16,10 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from bench.librdkafka_groups import commit_often, copy_exactly_once, make_internal_topics, median_ms
 from bench.load import QUANTILES, Reading
 
 _TIMEOUT_S: Final = 120.0
@@ -81,6 +82,32 @@ class LibrdkafkaLoad:
         run.run()
         skipped = rate * warmup_s
         return _percentiles("ack", run.acknowledged[skipped:]) | _percentiles("end", run.received[skipped:])
+
+    def set_internal_topics(self, bootstrap: str, settings: dict[str, str]) -> None:
+        """By clients that need them, and the admin client."""
+        make_internal_topics(bootstrap)
+        changes = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in settings.items()
+        ]
+        topics = ("__consumer_offsets", "__transaction_state")
+        resources = [ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes) for name in topics]
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 4})
+        for future in admin.incremental_alter_configs(resources).values():
+            future.result(_TIMEOUT_S)
+
+    def commit(self, bootstrap: str, topic: str, *, group: str, way: str, commits: int) -> float:
+        """By an assigned consumer."""
+        begin = time.monotonic()
+        commit_often(bootstrap, topic, group, way, commits)
+        return commits / (time.monotonic() - begin)
+
+    def stability(self, bootstrap: str, topic: str, *, group: str, protocol: str, members: int, times: int) -> float:
+        """By that many consumers, each on a thread."""
+        return median_ms(bootstrap, topic, group, protocol, members, times)
+
+    def copy(self, bootstrap: str, topics: tuple[str, str], *, group: str, records: int, per_transaction: int) -> float:
+        """By a subscribed consumer and a transactional producer."""
+        return records / copy_exactly_once(bootstrap, topics, group, records, per_transaction)
 
 
 class _PacedRun:

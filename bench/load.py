@@ -53,6 +53,18 @@ class Load(Protocol):
     ) -> dict[str, float]:
         """Write at an even rate and read back; percentiles in ms of the acknowledgement and of the whole way."""
 
+    def set_internal_topics(self, bootstrap: str, settings: dict[str, str]) -> None:
+        """Have the coordinators' topics made, and set how they flush."""
+
+    def commit(self, bootstrap: str, topic: str, *, group: str, way: str, commits: int) -> float:
+        """Commit the offsets of all partitions again and again; commits per second."""
+
+    def stability(self, bootstrap: str, topic: str, *, group: str, protocol: str, members: int, times: int) -> float:
+        """Let a last member join a group, several times; the median milliseconds until the group is stable again."""
+
+    def copy(self, bootstrap: str, topics: tuple[str, str], *, group: str, records: int, per_transaction: int) -> float:
+        """Copy one topic to another exactly once; records per second."""
+
     def close(self) -> None:
         """Let go of what the clients hold."""
 
@@ -115,6 +127,30 @@ class JavaLoad:
             for quantile, value in zip(QUANTILES, values, strict=True):
                 numbers[f"{kind} {quantile} ms"] = float(value)
         return numbers
+
+    def set_internal_topics(self, bootstrap: str, settings: dict[str, str]) -> None:
+        """By a consumer and a producer that need them, and the Admin client."""
+        pairs = [f"{key}={value}" for key, value in settings.items()]
+        self._java.check("InternalTopics", bootstrap, *pairs, timeout_s=_TIMEOUT_S)
+
+    def commit(self, bootstrap: str, topic: str, *, group: str, way: str, commits: int) -> float:
+        """By an assigned consumer: commitSync in a loop, or commitAsync in bursts of a hundred."""
+        done = self._java.check("OffsetCommits", bootstrap, topic, group, way, commits, timeout_s=_TIMEOUT_S)
+        count, seconds = done.lines()[-1].split()
+        return int(count) / float(seconds)
+
+    def stability(self, bootstrap: str, topic: str, *, group: str, protocol: str, members: int, times: int) -> float:
+        """By that many consumers, each on its own thread, in one JVM."""
+        shape = (group, protocol, members, times)
+        done = self._java.check("GroupStability", bootstrap, topic, *shape, timeout_s=_TIMEOUT_S)
+        return float(done.lines()[-1].split()[0])
+
+    def copy(self, bootstrap: str, topics: tuple[str, str], *, group: str, records: int, per_transaction: int) -> float:
+        """By a subscribed consumer and a transactional producer."""
+        shape = (group, records, per_transaction)
+        done = self._java.check("TransactionalCopy", bootstrap, *topics, *shape, timeout_s=_TIMEOUT_S)
+        count, _, seconds = done.lines()[-1].split()
+        return int(count) / float(seconds)
 
 
 def _producing(bootstrap: str, topic: str, records: int, record_bytes: int) -> list[str]:

@@ -6,6 +6,7 @@ Without this, what a broker's write into the page cache costs says which pages i
 """
 
 import mmap
+from pathlib import Path
 from typing import Final
 
 TOUCHED_BYTES: Final = 3 * 1024**3
@@ -32,7 +33,7 @@ def _populate(memory: mmap.mmap, start: int, length: int) -> None:
 
 
 def _available_bytes() -> int:
-    with open("/proc/meminfo", encoding="ascii") as lines:
+    with Path("/proc/meminfo").open(encoding="ascii") as lines:
         for line in lines:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from bench.group_workloads import Commits, Copy, Stability
 from bench.seats import HEADRACE_FLUSH
 from bench.table import Target
 from bench.workloads import Fetch, Latency, Produce, Tail, Workload
@@ -43,6 +44,18 @@ def workloads(*, quick: bool) -> list[Workload]:
         Fetch(name="fetch", records=800_000 // part, record_bytes=1024, passes=2),
         Tail(name="fetch tail", records=800_000 // part, flushed_records=80_000 // part, record_bytes=1024),
         Latency(name="latency at 1,000/s", warmup_s=3, seconds=4 if quick else 10, record_bytes=100),
+        Commits(name="offset commits", commits=10_000 // part, flushed_commits=2_000 // part),
+        *(
+            Stability(name=f"10 members, one joins, {protocol}", protocol=protocol, members=10, times=1 if quick else 5)
+            for protocol in ("classic", "consumer")
+        ),
+        Copy(
+            name="copy, 100 records per transaction",
+            records=50_000 // part,
+            flushed_records=10_000 // part,
+            record_bytes=100,
+            per_transaction=100,
+        ),
     ]
 
 
@@ -71,6 +84,9 @@ TARGETS: Final = {
     ("fetch tail", "MB/s"): Target(bound=1.1, at_least=True),
     ("latency at 1,000/s", "end p99 ms"): Target(bound=1.0),
     ("latency at 1,000/s", "ack p99 ms"): Target(bound=10.0, ratio=False, seat=HEADRACE_FLUSH),
+    **{("offset commits", f"{way} commits/s"): Target(bound=1.0, at_least=True) for way in ("sync", "async")},
+    **{(f"10 members, one joins, {protocol}", "ms"): Target(bound=1.0) for protocol in ("classic", "consumer")},
+    ("copy, 100 records per transaction", "records/s"): Target(bound=1.0, at_least=True),
     (FOOTPRINT, "start s"): Target(bound=0.5, ratio=False),
     (FOOTPRINT, "idle RSS MiB"): Target(bound=80, ratio=False),
     (FOOTPRINT, "1,000 partitions RSS MiB"): Target(bound=150, ratio=False),

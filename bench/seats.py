@@ -22,6 +22,11 @@ TITLES: Final = {
 }
 # Files of a deleted topic go at once, so that clearing up does not fall into the next measurement.
 _TOPIC_SETTINGS: Final = {"file.delete.delay.ms": "0"}
+# Members learn of a rebalance by their heartbeats: often, so that what is measured is not the wait for the next one.
+_BROKER_SETTINGS: Final = {
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +42,9 @@ class Seat:
 @contextmanager
 def running_seats(place: Path, *, with_kafka: bool) -> Iterator[list[Seat]]:
     """Start the brokers, one process each, and give their seats; they are gone afterwards."""
-    brokers: list[BrokerProcess] = [HeadraceProcess(place / "headrace")]
+    brokers: list[BrokerProcess] = [HeadraceProcess(place / "headrace", settings=_BROKER_SETTINGS)]
     if with_kafka:
-        brokers.append(KafkaPeer(place / "kafka"))
+        brokers.append(KafkaPeer(place / "kafka", settings=_BROKER_SETTINGS))
     try:
         for broker in brokers:
             broker.format()

@@ -22,7 +22,7 @@ PARTITIONS: Final = 6
 LATENCY_RATE: Final = 1000
 # A new name every time: to both brokers a topic of the same name is another topic, and old metadata may still be about.
 _NAMES: Final = (f"bench-{number}" for number in count())
-_MILLION: Final = 1e6
+MILLION: Final = 1e6
 _GIGABYTE: Final = 1e9
 
 
@@ -56,7 +56,7 @@ class Produce:
     def measure(self, seat: Seat, load: Load) -> Numbers:
         """Records per second and broker CPU."""
         records = self.flushed_records if seat.flushes else self.records
-        with _topic(seat, load, self.partitions) as topic, _cpu(seat) as cpu:
+        with fresh_topic(seat, load, self.partitions) as topic, broker_cpu(seat) as cpu:
             rate = load.produce(
                 seat.broker.bootstrap,
                 topic,
@@ -64,7 +64,7 @@ class Produce:
                 record_bytes=self.record_bytes,
                 properties=self.properties,
             )
-        return {"records/s": rate, "CPU s/M records": cpu.seconds / records * _MILLION}
+        return {"records/s": rate, "CPU s/M records": cpu.seconds / records * MILLION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +79,16 @@ class Fetch:
 
     def measure(self, seat: Seat, load: Load) -> Numbers:
         """Megabytes per second and broker CPU, cold and cached, and how much the cold pass really read from disk."""
-        with _topic(seat, load, PARTITIONS) as topic:
+        with fresh_topic(seat, load, PARTITIONS) as topic:
             where = (seat.broker.bootstrap, topic)
             load.produce(*where, records=self.records, record_bytes=self.record_bytes, properties={})
             _evict(seat, topic)
             touch_free_memory()
             disk_before = seat.broker.disk_read_bytes()
-            with _cpu(seat) as cold_cpu:
+            with broker_cpu(seat) as cold_cpu:
                 cold = load.fetch(*where, records=self.records, passes=1)
             from_disk = seat.broker.disk_read_bytes() - disk_before
-            with _cpu(seat) as cached_cpu:
+            with broker_cpu(seat) as cached_cpu:
                 cached = load.fetch(*where, records=self.records, passes=self.passes)
         return {
             "cold MB/s": _megabytes_per_second(cold),
@@ -112,7 +112,7 @@ class Tail:
     def measure(self, seat: Seat, load: Load) -> Numbers:
         """Megabytes per second from the first send to the last record read, and broker CPU for both directions."""
         records = self.flushed_records if seat.flushes else self.records
-        with _topic(seat, load, PARTITIONS) as topic, _cpu(seat) as cpu:
+        with fresh_topic(seat, load, PARTITIONS) as topic, broker_cpu(seat) as cpu:
             reading = load.tail(seat.broker.bootstrap, topic, records=records, record_bytes=self.record_bytes)
         return {"MB/s": _megabytes_per_second(reading), "CPU s/GB": cpu.seconds / reading.size_bytes * _GIGABYTE}
 
@@ -129,7 +129,7 @@ class Latency:
 
     def measure(self, seat: Seat, load: Load) -> Numbers:
         """Percentiles of the acknowledgement and of the whole way, in milliseconds, and broker CPU."""
-        with _topic(seat, load, PARTITIONS) as topic, _cpu(seat) as cpu:
+        with fresh_topic(seat, load, PARTITIONS) as topic, broker_cpu(seat) as cpu:
             numbers = load.latency(
                 seat.broker.bootstrap,
                 topic,
@@ -139,16 +139,16 @@ class Latency:
                 record_bytes=self.record_bytes,
             )
         records = LATENCY_RATE * (self.warmup_s + self.seconds)
-        return numbers | {"CPU s/M records": cpu.seconds / records * _MILLION}
+        return numbers | {"CPU s/M records": cpu.seconds / records * MILLION}
 
 
 def warm_up(seat: Seat, load: Load, *, records: int) -> None:
     """Load that is not measured: client and broker compile their hot paths under it, where they do."""
-    with _topic(seat, load, PARTITIONS) as topic:
+    with fresh_topic(seat, load, PARTITIONS) as topic:
         where = (seat.broker.bootstrap, topic)
         load.produce(*where, records=records, record_bytes=100, properties={})
         load.fetch(*where, records=records, passes=1)
-    with _topic(seat, load, 1) as topic:
+    with fresh_topic(seat, load, 1) as topic:
         single = {"batch.size": "0", "linger.ms": "0"}
         load.produce(seat.broker.bootstrap, topic, records=records // 20, record_bytes=100, properties=single)
 
@@ -163,7 +163,8 @@ class _Cpu:
 
 
 @contextmanager
-def _cpu(seat: Seat) -> Iterator[_Cpu]:
+def broker_cpu(seat: Seat) -> Iterator[_Cpu]:
+    """What the broker uses while the block runs."""
     cpu = _Cpu()
     before = seat.broker.cpu_seconds()
     yield cpu
@@ -171,7 +172,7 @@ def _cpu(seat: Seat) -> Iterator[_Cpu]:
 
 
 @contextmanager
-def _topic(seat: Seat, load: Load, partitions: int) -> Iterator[str]:
+def fresh_topic(seat: Seat, load: Load, partitions: int) -> Iterator[str]:
     """The name of a fresh topic, with nothing left to write back from the one before."""
     topic = next(_NAMES)
     touch_free_memory()
