@@ -42,8 +42,9 @@ class JavaRun:
 class JavaRunner:
     """A JVM with Kafka's jars and our Java programs on its class path, waiting for commands."""
 
-    def __init__(self, *sources: Path, flags: tuple[str, ...] = SMALL_JVM) -> None:
-        path = classpath(compiled(_RUNNER_SOURCES, *sources))
+    def __init__(self, *sources: Path, flags: tuple[str, ...] = SMALL_JVM, extra: tuple[str, ...] = ()) -> None:
+        """`extra` names further sets of Kafka's jars."""
+        path = classpath(compiled(_RUNNER_SOURCES, *sources, extra=extra), extra=extra)
         self._command = [java_command(), *flags, "-cp", path, "Runner"]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close(), outlives this function
         self._buffer = b""

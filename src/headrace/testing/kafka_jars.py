@@ -20,12 +20,21 @@ KAFKA_VERSION: Final = "4.3.1"
 MAVEN_TIMEOUT_S: Final = 600
 JAVAC_TIMEOUT_S: Final = 120
 
-_COORDINATES: Final = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-    ("org.apache.kafka", "kafka-server", KAFKA_VERSION),
-    ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
-    ("org.slf4j", "slf4j-nop", "1.7.36"),
-)
+# Each set is fetched when somebody first asks for it; the others come after PEER on a class path.
+PEER: Final = "kafka"
+STREAMS_AND_CONNECT: Final = "kafka-streams"
+_COORDINATES: Final = {
+    PEER: (
+        ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+        ("org.apache.kafka", "kafka-server", KAFKA_VERSION),
+        ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
+        ("org.slf4j", "slf4j-nop", "1.7.36"),
+    ),
+    STREAMS_AND_CONNECT: (
+        ("org.apache.kafka", "kafka-streams", KAFKA_VERSION),
+        ("org.apache.kafka", "connect-file", KAFKA_VERSION),
+    ),
+}
 # The last file written: a directory without it is a copy that was interrupted.
 _COMPLETE: Final = ".complete"
 
@@ -58,23 +67,23 @@ def java_command(name: str = "java") -> str:
     return found
 
 
-def kafka_jars() -> Path:
-    """The directory of Kafka's jars, filled by Maven the first time it is asked for."""
+def kafka_jars(which: str = PEER) -> Path:
+    """The directory of a set of Kafka's jars, filled by Maven the first time it is asked for."""
     java_command()
-    directory = cache_directory() / f"kafka-{KAFKA_VERSION}"
+    directory = cache_directory() / f"{which}-{KAFKA_VERSION}"
     with _locked(directory):
         if not (directory / _COMPLETE).exists():
-            _copy_dependencies(directory)
+            _copy_dependencies(directory, _COORDINATES[which])
             (directory / _COMPLETE).touch()
     return directory
 
 
-def classpath(*first: Path) -> str:
-    """A Java class path: the given directories, then Kafka's jars."""
-    return os.pathsep.join([*map(str, first), str(kafka_jars() / "*")])
+def classpath(*first: Path, extra: tuple[str, ...] = ()) -> str:
+    """A Java class path: the given directories, then Kafka's jars and the extra sets of them."""
+    return os.pathsep.join([*map(str, first), *(str(kafka_jars(which) / "*") for which in (PEER, *extra))])
 
 
-def compiled(*sources: Path) -> Path:
+def compiled(*sources: Path, extra: tuple[str, ...] = ()) -> Path:
     """The directory of the classes of all `.java` files in the given directories, compiled once per content."""
     files = sorted(file for directory in sources for file in directory.glob("*.java"))
     digest = hashlib.sha256(KAFKA_VERSION.encode())
@@ -83,7 +92,7 @@ def compiled(*sources: Path) -> Path:
     target = cache_directory() / f"java-{digest.hexdigest()[:16]}"
     with _locked(target):
         if not (target / _COMPLETE).exists():
-            jars = classpath()
+            jars = classpath(extra=extra)
             command = [java_command("javac"), "-proc:none", "-Xlint:all,-processing", "-cp", jars]
             _run([*command, "-d", str(target), *map(str, files)], JAVAC_TIMEOUT_S, CompilationFailed)
             (target / _COMPLETE).touch()
@@ -99,21 +108,21 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def _copy_dependencies(directory: Path) -> None:
+def _copy_dependencies(directory: Path, coordinates: tuple[tuple[str, str, str], ...]) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise PeerUnavailable(f"no `mvn` found: Apache Kafka {KAFKA_VERSION} is fetched by Maven coordinates")
     with tempfile.TemporaryDirectory(prefix="headrace-pom-") as place:
         pom = Path(place) / "pom.xml"
-        pom.write_text(_pom())
+        pom.write_text(_pom(coordinates))
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={directory}", "-DincludeScope=runtime"]
         _run([maven, "-q", "-B", "-f", str(pom), *goal], MAVEN_TIMEOUT_S, PeerUnavailable)
 
 
-def _pom() -> str:
+def _pom(coordinates: tuple[tuple[str, str, str], ...]) -> str:
     wanted = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-        for group, name, version in _COORDINATES
+        for group, name, version in coordinates
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'

@@ -4,12 +4,15 @@ The broker is Headrace. With HEADRACE_TEST_BROKER=kafka it is Apache Kafka itsel
 is how we know that a test asks for Kafka's behaviour and not for ours.
 """
 
+import json
 import os
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from clients.java.live_clients import Members, ShareMembers, Transactor
+from clients.quick_groups import QUICK_GROUPS
 from headrace.testing.broker_process import BrokerProcess, HeadraceProcess
 from headrace.testing.java_runner import JavaRunner
 from headrace.testing.kafka_jars import PeerUnavailable
@@ -54,7 +57,7 @@ def new_broker(java):
 @pytest.fixture(scope="session")
 def broker(java, tmp_path_factory):
     """A running broker."""
-    with make_broker(tmp_path_factory.mktemp("java") / "broker") as running:
+    with make_broker(tmp_path_factory.mktemp("java") / "broker", **QUICK_GROUPS) as running:
         yield running
 
 
@@ -69,3 +72,59 @@ def topic(java, broker):
         return name
 
     return create
+
+
+@pytest.fixture
+def group(request):
+    """A group id nobody else uses; also good as a transactional id."""
+    return f"{request.node.originalname}-{next(_NUMBERS)}"
+
+
+@pytest.fixture
+def send(java, broker):
+    """Sends the numbers of a range to a topic's partitions in turn, as text."""
+
+    def numbers(topic: str, wanted: range, *, partitions: int = 1) -> None:
+        confluent = pytest.importorskip("confluent_kafka")
+        producer = confluent.Producer({"bootstrap.servers": broker.bootstrap, "log_level": 2})
+        for number in wanted:
+            producer.produce(topic, str(number), partition=number % partitions)
+        assert producer.flush(30) == 0
+
+    return numbers
+
+
+@pytest.fixture
+def members(java, broker):
+    """Starts Java consumers that live as long as the test."""
+    live = Members(java, broker.bootstrap)
+    yield live
+    live.close_all()
+
+
+@pytest.fixture
+def sharers(java, broker):
+    """Starts Java share consumers that live as long as the test."""
+    live = ShareMembers(java, broker.bootstrap)
+    yield live
+    live.close_all()
+
+
+@pytest.fixture
+def transactor(java, broker):
+    """Opens Java transactional producers that live as long as the test."""
+    live = []
+
+    def opened(transactional_id: str, *settings: str) -> Transactor:
+        live.append(Transactor(java, broker.bootstrap, transactional_id, *settings))
+        return live[-1]
+
+    yield opened
+    for producer in live:
+        producer.close()
+
+
+@pytest.fixture
+def group_admin(java, broker):
+    """Asks the Java admin client about groups and transactions."""
+    return lambda *words: json.loads(java.check("GroupAdmin", broker.bootstrap, *words).out)

@@ -63,6 +63,20 @@ def test_fetched_once(programs, calls):
     assert all("dependency:copy-dependencies" in call for call in calls())
 
 
+def test_sets_of_jars_are_fetched_apart(programs, calls):
+    """Is a set of jars fetched only when it is asked for, and does a class path name each set once?"""
+    programs("java")
+    programs("mvn")
+
+    alone = kafka_jars.classpath()
+    fetched = len(calls())
+    both = kafka_jars.classpath(extra=(kafka_jars.STREAMS_AND_CONNECT,))
+
+    assert (1, 2) == (fetched, len(calls()))
+    assert alone != both
+    assert both.startswith(alone)
+
+
 def test_compiled_once_per_content(programs, calls, tmp_path):
     """Are sources compiled once, again when they change, and is a wrong one an error and not a missing peer?"""
     for name in ("java", "mvn", "javac"):
