@@ -43,12 +43,6 @@ def refusal(library, bootstrap, topic, sent, **settings):
     return 0
 
 
-def expected_codec(cluster, library, codec):
-    """Librdkafka takes FindCoordinator (key 10) for the sign of a broker that knows lz4, and sends plain without it."""
-    ignored = library is Confluent and codec == "lz4" and 10 not in cluster.broker.apis
-    return "none" if ignored else codec
-
-
 def end_of(cluster, topic, partition=0):
     """The log end offset: what was really appended."""
     return cluster.ask(lambda broker: broker.partitions.require(topic, partition).log.log_end_offset)
@@ -174,7 +168,7 @@ def test_producers_codec_is_kept(shared, wire, topic, library, codec):
     library.send(shared.bootstrap, topic, [Sent(value=b"again and again " * 200)], codec=codec)
 
     stored = [CODEC_NAMES[header.codec] for header in stored_batches(wire, shared, topic)]
-    assert stored == [expected_codec(shared, library, codec)]
+    assert stored == [codec]
 
 
 # --- without waiting for the disk

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from headrace.cores.controller import ConfigChange, change_configs
-from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC
+from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.ids import topic_name_fault
 from headrace.settings.alter import Change, alter_broker, alter_group, alter_topic
@@ -36,7 +36,7 @@ class ResourceType(IntEnum):
     BROKER = RESOURCE_BROKER
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
-    GROUP = 32
+    GROUP = RESOURCE_GROUP
 
 
 class Alteration(NamedTuple):

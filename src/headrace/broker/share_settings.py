@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.cores.groups.share_limits import RESOURCE_GROUP, bounded
+from headrace.cores.groups.share_limits import bounded
+from headrace.cores.metadata import RESOURCE_GROUP
 from headrace.cores.share_partition import ShareLimits
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
+RESOURCE_GROUP = 32
 """Kinds of resources that have settings, by Kafka's numbers."""
 
 METADATA_TOPIC = "__cluster_metadata"

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.cores.groups.assignors import ASSIGNORS, served_assignors
+from headrace.cores.metadata import RESOURCE_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.cores.groups.limits import Settings
     from headrace.cores.groups.shard import Groups
-
-RESOURCE_GROUP = 32
-"""The kind of resource that groups' own settings are kept under, by Kafka's number."""
 
 _POLICIES = {
     "bidirectional": (True, True),

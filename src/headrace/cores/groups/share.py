@@ -14,10 +14,11 @@ from headrace.cores.groups.share_commands import (
     ShareMemberDescription,
 )
 from headrace.cores.groups.share_group import NOTHING, ShareGroup, member_tombstones
-from headrace.cores.groups.share_limits import RESOURCE_GROUP, ShareGroupLimits, share_group_limits
+from headrace.cores.groups.share_limits import ShareGroupLimits, share_group_limits
 from headrace.cores.groups.share_offsets import begin_states, raise_epoch, require_share_group
 from headrace.cores.groups.share_records import REPLAY, current_value, target_value
 from headrace.cores.groups.subscription import metadata_hash, topic_ids
+from headrace.cores.metadata import RESOURCE_GROUP
 from headrace.cores.outcome import Outcome
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.share_group_records import (

@@ -10,9 +10,6 @@ if TYPE_CHECKING:
 
     from headrace.cores.groups.limits import Settings
 
-RESOURCE_GROUP = 32
-"""The kind of a resource that is a group, by Kafka's number."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupLimits:
