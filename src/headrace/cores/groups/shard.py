@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.cores.groups import classic, consumer, offsets, share, upgrade
+from headrace.cores.groups import classic, consumer, offsets, share, streams, upgrade
 from headrace.cores.groups.group import GroupType
 from headrace.cores.groups.offset_store import OffsetStore
 from headrace.cores.outcome import Outcome
@@ -60,7 +60,7 @@ class ClassicDoor(Protocol):
         """As `classic.leave`."""
 
 
-KINDS: tuple[Kind, ...] = (offsets, classic, consumer, share)
+KINDS: tuple[Kind, ...] = (offsets, classic, consumer, share, streams)
 """A kind that is listed here is served."""
 
 CLASSIC_DOORS: Mapping[GroupType, ClassicDoor] = {GroupType.CONSUMER: upgrade}
