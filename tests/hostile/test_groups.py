@@ -57,6 +57,17 @@ CATASTROPHES = ("(a+)+$", "(a|aa)+$", "(.*)*x", "((a*)*)*b", "(a?){60}a{60}", "^
 @pytest.fixture(scope="module")
 def scene(target):
     """A topic, groups and a producer that the requests are about."""
+    return new_scene(target)
+
+
+@pytest.fixture
+def own_scene(target):
+    """The same for one test alone, which may leave its mark."""
+    return new_scene(target)
+
+
+def new_scene(target):
+    """Set a scene on a topic of its own."""
     topic = f"scene-{uuid4().hex[:8]}"
     with WireClient(target.port) as client:
         assert client.create_topic(topic).error_code == 0
@@ -130,19 +141,19 @@ def test_refused_by_kafka(tmp_path):
     assert {name: sorted(case.codes) for name, case in CASES.items()} == found
 
 
-def test_offsets_of_an_open_transaction(target, scene, guarded):
+def test_offsets_of_an_open_transaction(target, own_scene, guarded):
     """Is a transaction's commit of offsets held against the group's members and generation, and gone at its end?"""
     with WireClient(target.port) as client:
-        before = state_of(client, scene)
-        assert codes_of(ask_soon(target.port, "AddPartitionsToTxn", 3, add_partitions(scene))) == set()
+        before = state_of(client, own_scene)
+        assert codes_of(ask_soon(target.port, "AddPartitionsToTxn", 3, add_partitions(own_scene))) == set()
         wrong = {"UNKNOWN_MEMBER_ID": {"member_id": "x"}, "ILLEGAL_GENERATION": {"generation_id": 0}}
         for code, change in wrong.items():
             # Version 5 needs no AddOffsetsToTxn before it.
-            answer = ask_soon(target.port, "TxnOffsetCommit", 5, txn_commit(scene, **change))
+            answer = ask_soon(target.port, "TxnOffsetCommit", 5, txn_commit(own_scene, **change))
             assert [code] == [found.name for found in codes_of(answer)]
-        end = of_producer(EndTxnRequest, scene, committed=False)
+        end = of_producer(EndTxnRequest, own_scene, committed=False)
         assert ask_until_ready(client, "EndTxn", 4, end).error_code == 0
-        after = state_of(client, scene)
+        after = state_of(client, own_scene)
 
     assert before[:5] == after[:5]
 
@@ -226,9 +237,9 @@ steps = st.lists(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_any_order(target, scene, guarded, bounded, steps):
+def test_any_order(target, own_scene, guarded, bounded, steps):
     """Is every well-formed request answered within a second, in whatever order they come, and the broker alive?"""
-    topic = f"fuzz-{scene.topic}"
+    topic = f"fuzz-{own_scene.topic}"
     with WireClient(target.port) as client:
         client.create_topic(topic)
         topic_id = client.describe_topic(topic).topic_id

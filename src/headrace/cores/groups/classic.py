@@ -87,7 +87,7 @@ def join(groups: Groups, command: JoinCommand, token: Token, now_ms: int) -> Out
 
 
 def _can_become_classic(group: Group) -> bool:
-    return group.kind is GroupType.CONSUMER and group.is_empty()
+    return group.kind in {GroupType.CONSUMER, GroupType.STREAMS} and group.is_empty()
 
 
 def _new_group(
