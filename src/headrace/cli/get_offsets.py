@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.session import Failure, run_tool
-from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
+from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, Values
+from headrace.cli.topic_filter import topic_filter
 from headrace.cores.metadata import INTERNAL_TOPICS
-from headrace.model.errors import ErrorCode
+from headrace.model.errors import ErrorCode, HeadraceError
 from headrace.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 def _check(values: Values) -> None:
     if values.has("topic-partitions") and (values.has("topic") or values.has("partitions")):
-        raise UsageError("--topic-partitions cannot be used with --topic or --partitions")
+        raise Failure("Error occurred: --topic-partitions cannot be used with --topic or --partitions")
     _time(values)
 
 
@@ -97,7 +97,8 @@ async def _run(session: Session) -> int:
         raise Failure("Error occurred: Could not match any topic-partitions with the specified filters")
     found = await _ask(session, places, _time(values))
     for (topic, index), offset in sorted(found.items()):
-        session.report.line(f"{topic}:{index}:{'' if offset is None else offset}")
+        if offset is not None:
+            session.report.line(f"{topic}:{index}:{offset}")
     session.report.data(
         [{"topic": topic, "partition": index, "offset": offset} for (topic, index), offset in sorted(found.items())]
     )
@@ -139,10 +140,19 @@ def _filter(values: Values) -> Callable[[str, int], bool]:
     if listed is not None:
         rules = [_rule(text) for text in listed.split(",") if text]
         return lambda topic, index: any(rule(topic, index) for rule in rules)
-    topics = _pattern(values.get("topic") or ".*")
+    topics = _topics_named(values.get("topic") or ".*")
     ids = values.get("partitions")
-    chosen = None if ids is None else {_number(text, ids) for text in ids.split(",")}
-    return lambda topic, index: bool(topics.fullmatch(topic)) and (chosen is None or index in chosen)
+    chosen = None if ids is None else _chosen(ids)
+    return lambda topic, index: topics(topic) and (chosen is None or index in chosen)
+
+
+def _chosen(ids: str) -> set[int]:
+    try:
+        return {int(text) for text in ids.split(",") if text}
+    except ValueError:
+        raise Failure(
+            f"Error occurred: --partitions expects a comma separated list of numeric partition ids, but received: {ids}"
+        ) from None
 
 
 def _rule(text: str) -> Callable[[str, int], bool]:
@@ -150,26 +160,29 @@ def _rule(text: str) -> Callable[[str, int], bool]:
     name, colon, span = text.rpartition(":")
     if not colon:
         name, span = text, ""
-    topics = _pattern(name or ".*")
+    topics = _topics_named(name or ".*")
     if not span:
-        return lambda topic, _: bool(topics.fullmatch(topic))
+        return lambda topic, _: topics(topic)
     first, dash, last = span.partition("-")
     if not dash:
         only = _number(first, text)
-        return lambda topic, index: bool(topics.fullmatch(topic)) and index == only
+        return lambda topic, index: topics(topic) and index == only
     low = _number(first, text) if first else 0
     high = _number(last, text) if last else None
-    return lambda topic, index: bool(topics.fullmatch(topic)) and low <= index and (high is None or index < high)
+    return lambda topic, index: topics(topic) and low <= index and (high is None or index < high)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _topics_named(text: str) -> Callable[[str], bool]:
     try:
-        return re.compile(text)
-    except re.error as error:
-        raise Failure(f"Error occurred: '{text}' is not a regular expression: {error}") from None
+        return topic_filter(text)
+    except HeadraceError as error:
+        raise Failure(f"Error occurred: {error}") from None
 
 
 def _number(text: str, within: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise Failure(f"Error occurred: Invalid rule: {within}")
+        raise Failure(
+            f"Error occurred: org.apache.kafka.tools.TerseException: Invalid rule specification: {within}",
+            remedy="Write topic:3, topic:1-4, topic:2- or topic:-5.",
+        )
     return int(text)

@@ -96,18 +96,20 @@ def run_tool(
     *,
     check: Callable[[Values], None] | None = None,
     refusal: Refusal | None = None,
+    is_own: bool = False,
 ) -> int:
     """Run a tool from its arguments to its exit code.
 
     `check` refuses what does not go together before anything is asked; `refusal` words a failure as Kafka's tool does.
+    A command of our own (`is_own`) may be typed without arguments, and its help is no error.
     """
-    if not arguments:
+    if not arguments and not is_own:
         return _print_usage(tool, program, tool.summary)
     values = Values()
     try:
         values = read_options(tool, arguments)
         if values.has("help"):
-            return _print_usage(tool, program, tool.summary)
+            return _print_help(tool, program) if is_own else _print_usage(tool, program, tool.summary)
         if values.has("version"):
             print(f"{KAFKA_VERSION} (Headrace {__version__})")
             return 0
@@ -140,6 +142,13 @@ def _print_usage(tool: Tool, program: str, message: str) -> int:
     return 1
 
 
+def _print_help(tool: Tool, program: str) -> int:
+    from headrace.cli.usage import usage
+
+    print(tool.summary, usage(tool, program), sep="\n", end="")
+    return 0
+
+
 def _tell(error: HeadraceError, values: Values, refusal: Refusal | None) -> int:
     """Say what went wrong as Kafka's tool would, then what to do about it."""
     if values.has("v") or values.has("verbose-errors"):
@@ -147,10 +156,12 @@ def _tell(error: HeadraceError, values: Values, refusal: Refusal | None) -> int:
 
         traceback.print_exception(error)
     remedy = getattr(error, "remedy", "")
+    # A program that reads the results finds nothing else among them.
+    people = sys.stdout if values.get("output") in {None, "text"} else sys.stderr
     if isinstance(error, Failure):
-        print(error.message, file=sys.stdout if error.on_stdout else sys.stderr)
+        print(error.message, file=people if error.on_stdout else sys.stderr)
     elif refusal is not None:
-        print(refusal(error))
+        print(refusal(error), file=people)
     else:
         print(describe(error), file=sys.stderr)
     if remedy:
@@ -163,5 +174,8 @@ def describe(error: Any) -> str:
     if isinstance(error, ClientFault):
         return f"{error.problem}."
     if isinstance(error, KafkaError):
-        return error.message or error.code.name
-    return str(error)
+        from headrace.cli.java_words import sentence_of
+
+        return sentence_of(error)
+    remedy = getattr(error, "remedy", "")
+    return str(error).removesuffix(remedy).rstrip()

@@ -27,8 +27,14 @@ class Option:
     """Whether all words up to the next option belong to it."""
     replaced_by: str = ""
     """The name Kafka has given it since; the old one works, with Kafka's warning."""
+    warning: str = ""
+    """Kafka's warning where this tool words it in its own way."""
+    conflict: str = ""
+    """Kafka's refusal of the old name together with the new one, where this tool words it in its own way."""
     is_hidden: bool = False
     """Works, but is not shown: an old or misspelt name that people still type."""
+    short: str = ""
+    """Another name of one letter; only Headrace's own commands have such."""
 
 
 OUTPUT_FORMATS = ("text", "json", "yaml")
@@ -70,7 +76,8 @@ class Tool:
 
     def find(self, name: str) -> Option | None:
         """An option by its name, the common ones included."""
-        return next((option for option in (*self.options, *COMMON_OPTIONS) if option.name == name), None)
+        options = (*self.options, *COMMON_OPTIONS)
+        return next((option for option in options if name and name in {option.name, option.short}), None)
 
     def nearest(self, name: str) -> str:
         """The option that was probably meant, or nothing."""
@@ -91,6 +98,8 @@ class Values:
     words: list[str] = field(default_factory=list)
     """Words that belong to no option."""
     warnings: list[str] = field(default_factory=list)
+    typed: list[tuple[str, str | None]] = field(default_factory=list)
+    """Options with their values in the order they were typed."""
 
     def has(self, name: str) -> bool:
         """Whether the option was typed."""
@@ -188,31 +197,33 @@ def _note(values: Values, option: Option, taken: list[str | None]) -> None:
             raise UsageError(f"Cannot parse argument '{value}' of option {option.name}")
     name = option.name
     if option.replaced_by:
-        values.warnings.append(
+        warning = option.warning or (
             f"Warning: --{name} is deprecated and will be removed in a future version. "
             f"Use --{option.replaced_by} instead."
         )
-        values.given.setdefault(name, [])
+        if warning not in values.warnings:
+            values.warnings.append(warning)
+        values.given.setdefault(name, []).extend(taken)
         name = option.replaced_by
     values.given.setdefault(name, []).extend(taken)
+    values.typed.extend((name, value) for value in taken)
 
 
 def _check(tool: Tool, values: Values) -> None:
     for option in tool.options:
-        name, count = option.name, len(values.given.get(option.name, ()))
-        if option.replaced_by and option.name in values.given:
-            old, new = option.name, option.replaced_by
-            if _was_typed_too(tool, values, new, old):
-                raise UsageError(f'Option "[{new}]" can\'t be used with option "[{old}]"')
-        elif count > 1 and not (option.is_repeatable or option.takes_many):
-            raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
+        old, new = option.name, option.replaced_by
+        if new and old in values.given and _was_typed_too(tool, values, new, old):
+            raise UsageError(option.conflict or f'Option "[{new}]" can\'t be used with option "[{old}]"')
+    for option in tool.options:
+        is_one = not (option.is_repeatable or option.takes_many or option.replaced_by)
+        if is_one and len(values.given.get(option.name, ())) > 1:
+            raise UsageError(f"Found multiple arguments for option {option.name}, but you asked for only one")
 
 
 def _was_typed_too(tool: Tool, values: Values, new: str, old: str) -> bool:
-    """Whether the new name was typed besides the old one: then there are more values than the old one gave."""
-    option = tool.find(new)
-    warned = sum(f"Warning: --{old} is" in warning for warning in values.warnings)
-    return option is not None and not option.takes_many and len(values.given[new]) > warned
+    """Whether the new name was typed besides the old one: then there are more values than the old ones gave."""
+    olds = {option.name for option in tool.options if option.replaced_by == new}
+    return len(values.given[new]) > sum(len(values.given.get(name, ())) for name in olds | {old})
 
 
 def exactly_one(values: Values, names: Sequence[str], message: str) -> str:
