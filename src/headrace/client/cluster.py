@@ -116,6 +116,10 @@ class Cluster:
             await self.metadata(())
         return sorted(self._brokers)
 
+    def address_of(self, node_id: int) -> tuple[str, int]:
+        """Host and port of a broker that was met before."""
+        return self._brokers[node_id]
+
     async def coordinator_of(self, kind: int, key: str) -> int:
         """The broker that coordinates `key`."""
         known = self._coordinators.get((kind, key))
