@@ -5,6 +5,7 @@ from typing import Final
 from bench.group_workloads import Commits, Copy, Stability
 from bench.seats import HEADRACE_FLUSH
 from bench.table import Target
+from bench.tools_workloads import tool_workloads
 from bench.workloads import Fetch, Latency, Produce, Tail, Workload
 
 ROUNDS: Final = 3
@@ -56,6 +57,7 @@ def workloads(*, quick: bool) -> list[Workload]:
             record_bytes=100,
             per_transaction=100,
         ),
+        *tool_workloads(quick=quick),
     ]
 
 
@@ -87,6 +89,7 @@ TARGETS: Final = {
     **{("offset commits", f"{way} commits/s"): Target(bound=1.0, at_least=True) for way in ("sync", "async")},
     **{(f"10 members, one joins, {protocol}", "ms"): Target(bound=1.0) for protocol in ("classic", "consumer")},
     ("copy, 100 records per transaction", "records/s"): Target(bound=1.0, at_least=True),
+    **{(tool.name, "s"): Target(bound=0.3, ratio=False) for tool in tool_workloads(quick=True)},
     (FOOTPRINT, "start s"): Target(bound=0.5, ratio=False),
     (FOOTPRINT, "idle RSS MiB"): Target(bound=80, ratio=False),
     (FOOTPRINT, "1,000 partitions RSS MiB"): Target(bound=150, ratio=False),

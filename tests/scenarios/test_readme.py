@@ -1,17 +1,13 @@
 """The README's tour, typed as it stands into a fresh copy of the project."""
 
-import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.scenarios.project_copy import ROOT, clean_environment, copy_project
 
-ROOT = Path(__file__).parents[2]
-PARTS = ("bin", "config", "examples", "requirements", "src")
+from headrace.testing.probe import free_port
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,27 +32,24 @@ def tour() -> list[tuple[str, str]]:
 @pytest.fixture
 def fresh_copy(tmp_path):
     """The project as a clone would be, except that its broker listens on ports that are free."""
-    copy = tmp_path / "headrace"
-    for part in PARTS:
-        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        ports = {"9092": str(one.getsockname()[1]), "9093": str(two.getsockname()[1])}
+    copy = copy_project(tmp_path)
+    ports = {"9092": str(free_port()), "9093": str(free_port())}
     for name in ("config/server.properties", "examples/first_events.py"):
         text = re.sub(r"\b909[23]\b", lambda match: ports[match[0]], (copy / name).read_text())
         (copy / name).write_text(text)
-    return copy
+    return copy, ports
 
 
 def test_tour_works_as_typed(fresh_copy, tmp_path):
     """Does every command of the README's tour succeed in order, and print what the README shows? (R17)"""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HEADRACE_", "LOG_DIR"))}
-    environment = {**kept, "XDG_STATE_HOME": str(tmp_path / "state")}
+    copy, ports = fresh_copy
+    environment = clean_environment(tmp_path)
     steps = tour()
     try:
         for commands, shown in steps:
             done = subprocess.run(
-                ["sh", "-e", "-c", commands],
-                cwd=fresh_copy,
+                ["sh", "-e", "-c", commands.replace("9092", ports["9092"])],
+                cwd=copy,
                 env=environment,
                 capture_output=True,
                 text=True,
@@ -68,13 +61,13 @@ def test_tour_works_as_typed(fresh_copy, tmp_path):
             assert done.stdout.endswith(shown), f"{commands}\n{done.stdout}"
     finally:
         subprocess.run(
-            [fresh_copy / "bin/headrace", "server", "stop"],
+            [copy / "bin/headrace", "server", "stop"],
             env=environment,
             check=False,
             capture_output=True,
             timeout=150,
         )
 
-    assert len(steps) == 5
-    assert (fresh_copy / "data/kraft-combined-logs/first-events-0/00000000000000000000.log").stat().st_size > 0
-    assert (fresh_copy / "logs/server.log").exists()
+    assert len(steps) == 7
+    assert (copy / "data/kraft-combined-logs/first-events-0/00000000000000000000.log").stat().st_size > 0
+    assert (copy / "logs/server.log").exists()

@@ -1,65 +1,64 @@
 """Every tool has its doors: two launchers in bin/, one for Windows, and a script in the package, all of one form."""
 
+import importlib.util
 import os
 import re
 import tomllib
 
 import pytest
+from tools.generate_launchers import OURS, launchers, with_scripts
 
-from headrace.cli.main import COMMANDS, HELP, TOOLS
-
-SHELL = """\
-#!/bin/sh
-# Kafka's name for this tool: bin/headrace sets itself up and runs it.
-self=$(readlink -f -- "$0")
-HEADRACE_INVOKED_AS=$0
-export HEADRACE_INVOKED_AS
-exec "${{self%/*}}/headrace" {tool} "$@"
-"""
-
-WINDOWS = """\
-@echo off
-rem Kafka's name for this tool: headrace.bat sets itself up and runs it.
-setlocal
-set "HEADRACE_INVOKED_AS=%~f0"
-call "%~dp0headrace.bat" {tool} %*
-exit /b %ERRORLEVEL%
-"""
+from headrace.cli.main import ALIASES, COMMANDS, HELP, TOOLS
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_launchers_have_one_form(repository, tool):
-    """Are a tool's launchers, with .sh and without, exactly the form that all share, and executable?"""
-    for name in (tool, f"{tool}.sh"):
-        path = repository.root / "bin" / name
+@pytest.mark.parametrize("name", launchers())
+def test_launchers_are_as_generated(repository, name):
+    """Is a launcher exactly what tools/generate_launchers.py writes, and executable where the system asks for it?"""
+    path = repository.root / "bin" / name
 
-        assert path.read_text() == SHELL.format(tool=tool)
-        assert os.access(path, os.X_OK)
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_windows_twin(repository, tool):
-    """Does a tool have its .bat twin, in the form that all share, with the line ends Windows needs?"""
-    raw = (repository.root / "bin/windows" / f"{tool}.bat").read_bytes().decode()
-
-    assert raw.replace("\r\n", "\n") == WINDOWS.format(tool=tool)
-    assert raw.count("\r\n") == raw.count("\n")
+    assert path.read_bytes() == launchers()[name].encode()
+    assert name.endswith(".bat") or os.access(path, os.X_OK)
 
 
 def test_no_launcher_without_a_tool(repository):
     """Does every launcher in bin/ lead to a tool that exists?"""
-    ours = {"headrace", "test", "environment.sh"}
-    shell = {path.name.removesuffix(".sh") for path in (repository.root / "bin").iterdir() if path.is_file()}
-    windows = {path.stem for path in (repository.root / "bin/windows").iterdir()}
+    places = (repository.root / "bin", repository.root / "bin/windows")
+    found = {
+        path.relative_to(repository.root / "bin").as_posix()
+        for place in places
+        for path in place.iterdir()
+        if path.is_file() and path.name not in OURS
+    }
 
-    assert shell - {name.removesuffix(".sh") for name in ours} == set(TOOLS)
-    assert windows - {"headrace"} == set(TOOLS)
+    assert found == set(launchers())
+
+
+def test_every_tool_has_all_its_launchers():
+    """Has a tool its name with .sh and without and its twin for Windows, and a misspelt name its launcher?"""
+    wanted = {name for tool in TOOLS for name in (tool, f"{tool}.sh", f"windows/{tool}.bat")}
+
+    assert set(launchers()) == wanted | {f"{alias}.sh" for alias in ALIASES}
+    assert set(ALIASES.values()) <= set(TOOLS)
+
+
+def test_windows_line_ends():
+    """Do the launchers for Windows have the line ends it needs, and the others none of them?"""
+    for name, text in launchers().items():
+        assert text.count("\r\n") == (text.count("\n") if name.endswith(".bat") else 0)
+
+
+@pytest.mark.parametrize("module", sorted({*TOOLS.values(), *COMMANDS.values()}))
+def test_every_door_leads_somewhere(module):
+    """Is there a module behind every name of a tool or a command?"""
+    assert importlib.util.find_spec(module) is not None
 
 
 def test_package_scripts(repository):
     """Does `pip install` give the same commands as bin/?"""
-    project = tomllib.loads((repository.root / "pyproject.toml").read_text())["project"]
+    text = (repository.root / "pyproject.toml").read_text()
+    project = tomllib.loads(text)["project"]
 
+    assert with_scripts(text) == text
     assert set(project["scripts"]) == {"headrace", *TOOLS}
     assert set(project["scripts"].values()) == {"headrace.cli.main:main"}
 

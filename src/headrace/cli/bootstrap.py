@@ -23,6 +23,7 @@ from pathlib import Path
 
 from headrace.cli.file_lock import try_lock
 from headrace.cli.progress import Progress
+from headrace.cli.setup_error import SetupError as SetupError
 
 _WAIT_SECONDS_MAX = 900
 """How long to wait for another set-up: longer than any install takes, short enough to be told about a stuck one."""
@@ -44,18 +45,6 @@ _NETWORK_SIGNS = (
     "Temporary failure in name resolution",
     "There was a problem confirming the ssl certificate",
 )
-
-
-class SetupError(Exception):
-    """The environment cannot be made: one sentence of what is wrong, one of what to do."""
-
-    def __init__(self, problem: str, advice: str) -> None:
-        super().__init__(problem, advice)
-        self.problem = problem
-        self.advice = advice
-
-    def __str__(self) -> str:
-        return f"{self.problem}\n{self.advice}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,17 +12,65 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Protocol, cast
 
-from headrace.cli.bootstrap import SetupError
+from headrace.cli.setup_error import SetupError
 
 TOOLS = {
+    "kafka-acls": "headrace.cli.acls",
+    "kafka-broker-api-versions": "headrace.cli.broker_api_versions",
+    "kafka-cluster": "headrace.cli.cluster",
+    "kafka-configs": "headrace.cli.configs",
+    "kafka-console-consumer": "headrace.cli.console_consumer",
+    "kafka-console-producer": "headrace.cli.console_producer",
+    "kafka-console-share-consumer": "headrace.cli.console_share_consumer",
+    "kafka-consumer-groups": "headrace.cli.consumer_groups",
+    "kafka-consumer-perf-test": "headrace.cli.consumer_perf_test",
+    "kafka-delete-records": "headrace.cli.delete_records",
+    "kafka-dump-log": "headrace.cli.dump_log",
+    "kafka-e2e-latency": "headrace.cli.e2e_latency",
+    "kafka-features": "headrace.cli.features",
     "kafka-get-offsets": "headrace.cli.get_offsets",
+    "kafka-groups": "headrace.cli.groups",
+    "kafka-leader-election": "headrace.cli.leader_election",
+    "kafka-log-dirs": "headrace.cli.log_dirs",
+    "kafka-metadata-quorum": "headrace.cli.metadata_quorum",
+    "kafka-producer-perf-test": "headrace.cli.producer_perf_test",
+    "kafka-reassign-partitions": "headrace.cli.reassign_partitions",
     "kafka-server-start": "headrace.cli.server_start",
     "kafka-server-stop": "headrace.cli.server_stop",
+    "kafka-share-groups": "headrace.cli.share_groups",
     "kafka-storage": "headrace.cli.storage",
+    "kafka-streams-groups": "headrace.cli.streams_groups",
+    "kafka-topics": "headrace.cli.topics",
+    "kafka-transactions": "headrace.cli.transactions",
+    "zookeeper-server-start": "headrace.cli.zookeeper_server_start",
+    "zookeeper-server-stop": "headrace.cli.zookeeper_server_stop",
 }
 """Kafka's names; each has launchers in bin/ and bin/windows/ and a script in the package."""
 
+ALIASES = {
+    "kafka_console_consumer": "kafka-console-consumer",
+    "kafka_console_producer": "kafka-console-producer",
+    "kafka_consumer_groups": "kafka-consumer-groups",
+    "kafka_server": "kafka-server-start",
+    "kafka_server_start": "kafka-server-start",
+    "kafka_server_stop": "kafka-server-stop",
+    "kafka_topics": "kafka-topics",
+    "zookeeper_server_start": "zookeeper-server-start",
+    "zookeeper_server_stop": "zookeeper-server-stop",
+}
+"""The same names as tutorials misspell them; each has a launcher in bin/."""
+
 COMMANDS = {
+    "start": "headrace.cli.start",
+    "status": "headrace.cli.status",
+    "health": "headrace.cli.health",
+    "stop": "headrace.cli.stop",
+    "topics": "headrace.cli.fronts.topics",
+    "produce": "headrace.cli.fronts.produce",
+    "consume": "headrace.cli.fronts.consume",
+    "groups": "headrace.cli.fronts.groups",
+    "profile": "headrace.cli.profile_command",
+    "completion": "headrace.cli.completion",
     "server": "headrace.cli.server",
     "storage": "headrace.cli.storage",
     "python": "headrace.cli.python",
@@ -35,9 +83,19 @@ COMMANDS = {
 HELP = """\
 Headrace: an event streaming broker that speaks Apache Kafka's protocol.
 
-  headrace server start    start a broker on this machine (port 9092)
-  headrace server stop     stop it, cleanly
-  headrace server format   prepare its log directories by hand
+  headrace start           start a broker in the background (localhost:9092)
+  headrace status          what runs, and where
+  headrace health          is every partition served? (--watch, --exit-when-healthy)
+  headrace stop            stop it, cleanly
+
+  headrace topics ...      list, create, describe, alter, delete
+  headrace produce TOPIC   send records: those on the command line, or lines of the input
+  headrace consume TOPIC   read them
+  headrace groups ...      list, describe, members, reset, delete
+
+  headrace profile ...     the clusters the tools talk to: list, show, use, add, remove
+  headrace completion ...  a script that completes commands and names in bash, zsh or fish
+  headrace server ...      start in the foreground, stop, format, by Kafka's rules
   headrace storage ...     look at and format log directories, make ids
   headrace python ...      Python with a Kafka client in it, for your scripts
   headrace bench           measure this broker beside Apache Kafka
@@ -70,9 +128,17 @@ def main() -> int:
         return run(TOOLS[command], rest, program=called)
     if command in COMMANDS:
         return run(COMMANDS[command], rest, program=f"headrace {command}")
-    print(f"headrace: there is no command '{command}'.", file=sys.stderr)
+    print(f"headrace: there is no command '{command}'.{_meant(command)}", file=sys.stderr)
     print("`headrace help` lists the commands.", file=sys.stderr)
     return 1
+
+
+def _meant(command: str) -> str:
+    """What was probably meant, as a sentence to add."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(command, (*COMMANDS, *TOOLS), n=1, cutoff=0.7)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def run(module: str, arguments: Sequence[str], *, program: str) -> int:

@@ -1,7 +1,8 @@
 """Saved clusters, so that --bootstrap-server need not be typed every time.
 
 A profile is a properties file: `bootstrap.servers`, and credentials where there are any. `headrace start` writes the
-one named `default`; HEADRACE_BOOTSTRAP_SERVERS in the environment comes before any profile.
+one named `default`, which counts until another one is chosen with `headrace profile use`; HEADRACE_BOOTSTRAP_SERVERS in
+the environment comes before any profile.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from headrace.settings.fault import ConfigFault
 from headrace.settings.properties import load_properties, write_properties
 
 DEFAULT = "default"
+_CURRENT = "current"
+"""The file that holds the name of the chosen profile; no profile's own file has a name without a suffix."""
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}\Z")
 
 
@@ -40,13 +43,30 @@ def load_profile(name: str | None) -> dict[str, str]:
         address = os.environ.get("HEADRACE_BOOTSTRAP_SERVERS")
         if address:
             return {"bootstrap.servers": address}
-        path = profile_path(os.environ.get("HEADRACE_PROFILE", DEFAULT))
+        path = profile_path(current())
         return load_properties(path) if path.is_file() else {}
     path = profile_path(name)
     if not path.is_file():
         known = ", ".join(profiles()) or "none yet"
         raise ClientFault(f"There is no profile '{name}'", f"Known are: {known}.")
     return load_properties(path)
+
+
+def current() -> str:
+    """The profile that counts when none is named: HEADRACE_PROFILE, the one chosen with `use`, or `default`."""
+    chosen = os.environ.get("HEADRACE_PROFILE")
+    if chosen:
+        return chosen
+    try:
+        return (directory() / _CURRENT).read_text().strip() or DEFAULT
+    except OSError:
+        return DEFAULT
+
+
+def use_profile(name: str) -> None:
+    """Choose the profile that counts from now on."""
+    load_profile(name)
+    (directory() / _CURRENT).write_text(f"{name}\n")
 
 
 def save_profile(name: str, properties: dict[str, str]) -> Path:

@@ -27,6 +27,12 @@ class RunningServer:
     node_id: int
     process_roles: str
     pid: int = field(default_factory=os.getpid)
+    address: str = ""
+    """What clients connect to, where the settings say it."""
+    data: str = ""
+    """Its log directories, separated by commas."""
+    by_start: bool = False
+    """Whether `headrace start` started it: `headrace stop` ends those and no others."""
 
 
 def directory() -> Path:

@@ -4,6 +4,7 @@
 port is reported here, where the person looks, and not only in the log.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -21,6 +22,8 @@ _FIRST_MOMENT_SECONDS = 5.0
 _STARTED = b"broker_started"
 """The event a server logs once clients can connect."""
 _LAST_WORDS_LINES = 10
+STARTED = "HEADRACE_STARTED"
+"""What `headrace start` leaves in the environment of the servers it starts."""
 
 
 def main(arguments: Sequence[str], program: str) -> int:
@@ -42,10 +45,23 @@ def main(arguments: Sequence[str], program: str) -> int:
         return 1
     if daemon:
         return _detach(rest)
-    with registered(RunningServer(node_id=config.node_id, process_roles=",".join(sorted(config.roles)))):
+    with registered(describe_server(config)):
         from headrace.broker.server import run
 
         return run(Path(rest[0]), overrides)
+
+
+def describe_server(config: BrokerConfig) -> RunningServer:
+    """What others on this machine may know about the server."""
+    clients = [listener for listener in config.advertised if listener.name not in config.controller_listener_names]
+    where = next((f"{listener.host or 'localhost'}:{listener.port}" for listener in clients if listener.port), "")
+    return RunningServer(
+        node_id=config.node_id,
+        process_roles=",".join(sorted(config.roles)),
+        address=where,
+        data=",".join(os.path.abspath(directory) for directory in config.log_dirs),  # noqa: PTH100 - links stay as typed
+        by_start=STARTED in os.environ,
+    )
 
 
 def _overrides(arguments: Sequence[str]) -> dict[str, str]:

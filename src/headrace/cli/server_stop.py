@@ -29,6 +29,11 @@ def main(arguments: Sequence[str], program: str, *, wait: bool = False) -> int:
     if not servers:
         print("No kafka server to stop")
         return 1
+    return stop_servers(servers, wait=wait)
+
+
+def stop_servers(servers: list[RunningServer], *, wait: bool) -> int:
+    """Send them SIGTERM (or the signal named by SIGNAL), and wait until they are gone if asked to."""
     name = os.environ.get("SIGNAL", "TERM")
     number = signal.Signals[f"SIG{name.removeprefix('SIG')}"]
     for server in servers:

@@ -36,10 +36,11 @@ def usage(tool: Tool, program: str) -> str:
 
 
 def _left(option: Option) -> str:
+    name = f"-{option.short}, --{option.name}" if option.short else f"--{option.name}"
     if not option.argument:
-        return f"--{option.name}"
+        return name
     shown = f"[{option.argument}]" if option.is_argument_optional else f"<{option.argument}>"
-    return f"--{option.name} {shown}"
+    return f"{name} {shown}"
 
 
 def _right(option: Option) -> str:

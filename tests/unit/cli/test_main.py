@@ -41,7 +41,7 @@ def test_help(call, words):
     code, out, err = call(*words)
 
     assert (code, err) == (0, "")
-    assert "headrace server start" in out
+    assert "headrace start" in out
     assert "kafka-storage" in out
 
 
@@ -51,6 +51,13 @@ def test_unknown_command(call):
         1,
         "",
         "headrace: there is no command 'brew'.\n`headrace help` lists the commands.\n",
+    )
+
+
+def test_misspelt_command(call):
+    """Is the command that was probably meant named?"""
+    assert call("headrace", "topcis")[2].splitlines()[0] == (
+        "headrace: there is no command 'topcis'. Did you mean 'topics'?"
     )
 
 

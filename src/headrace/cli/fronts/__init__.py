@@ -1,0 +1,1 @@
+"""Short ways to type Kafka's tools: `headrace topics`, `produce`, `consume` and `groups`."""

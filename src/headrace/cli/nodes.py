@@ -1,0 +1,119 @@
+"""The nodes of this machine: what `headrace start` is about to start, which of them run, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.cli.layout import project_root, sample_config
+from headrace.cli.running import RunningServer, running_servers
+from headrace.client.cluster import Cluster
+from headrace.client.fault import ClientFault
+from headrace.client.options import connection_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RUNNING, STARTING, STOPPED = "running", "starting", "stopped"
+COLUMNS = ("NODE-ID", "STATUS", "KAFKA-ADDRESS", "DATA")
+_ANSWER_MS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlan:
+    """A node to start: its settings file and what is said beside it."""
+
+    config: Path
+    overrides: dict[str, str]
+
+    def arguments(self) -> list[str]:
+        """As kafka-server-start understands it."""
+        return [str(self.config), *(f"--override={name}={value}" for name, value in self.overrides.items())]
+
+    def expected(self) -> RunningServer:
+        """What the node will be once it runs; ConfigFault if its settings cannot be."""
+        from headrace.cli.server_start import describe_server
+        from headrace.settings.broker import BrokerConfig
+
+        return describe_server(BrokerConfig.load(self.config, self.overrides))
+
+
+def plan_nodes(*, port: int | None, data: str | None) -> list[NodePlan]:
+    """The nodes of a new cluster: for now one, which is broker and controller, from the sample settings."""
+    directory = Path.cwd() / data if data else base_directory() / "data" / "kraft-combined-logs"
+    overrides = {"log.dirs": str(directory)}
+    if port is not None:
+        overrides |= {
+            "listeners": f"PLAINTEXT://:{port},CONTROLLER://:{port + 1}",
+            "advertised.listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{port + 1}",
+            "controller.quorum.voters": f"1@localhost:{port + 1}",
+        }
+    return [NodePlan(config=sample_config("server.properties"), overrides=overrides)]
+
+
+def base_directory() -> Path:
+    """Where data and logs go when nobody says: the project directory, or the person's own for programs' data."""
+    root = project_root()
+    if root is not None:
+        return root
+    home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "headrace"
+
+
+def find_running(expected: RunningServer) -> RunningServer | None:
+    """The server of this id on this data, if one runs; it may have been given another port."""
+    alike = (one for one in running_servers() if one.node_id == expected.node_id and one.data == expected.data)
+    return next(alike, None)
+
+
+async def answers(address: str) -> bool:
+    """Whether a broker answers there, asked once."""
+    impatient = {"request.timeout.ms": str(_ANSWER_MS), "socket.connection.setup.timeout.ms": str(_ANSWER_MS)}
+    try:
+        async with Cluster(connection_options(address, impatient)) as cluster:
+            await cluster.metadata(())
+    except ClientFault:
+        return False
+    return True
+
+
+async def is_taken(address: str) -> bool:
+    """Whether anything at all listens there."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(_ANSWER_MS / 1000):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+async def statuses(servers: Sequence[RunningServer]) -> list[str]:
+    """What each server is at."""
+    found = await asyncio.gather(*(answers(server.address) for server in servers if server.address))
+    heard = iter(found)
+    return [RUNNING if server.address and next(heard) else STARTING for server in servers]
+
+
+def shown_path(path: str) -> str:
+    """A path as a person in this directory would type it."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:  # No path at all, or one on another drive.
+        return path
+    return path if near.startswith("..") else near
+
+
+def typed_name() -> str:
+    """How to call the umbrella command from where the person is."""
+    import shutil
+
+    root = project_root()
+    if root is None or shutil.which("headrace"):
+        return "headrace"
+    place = root / "bin" / ("windows" if os.name == "nt" else "") / "headrace"
+    return shown_path(str(place))

@@ -1,0 +1,59 @@
+"""`headrace status`: the servers of this machine and whether they answer, and the cluster the tools talk to."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from headrace.cli import nodes
+from headrace.cli.node_table import node_document, print_nodes
+from headrace.cli.profile import current, load_profile
+from headrace.cli.running import RunningServer, running_servers
+from headrace.cli.session import Failure, run_tool
+from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.cli.session import Session
+
+TOOL = Tool(
+    name="headrace status",
+    summary="Show the nodes that run here, or those of the cluster that is named.",
+    options=(BOOTSTRAP, COMMAND_CONFIG),
+    examples=(("What runs here", ""), ("The nodes of another cluster", "--bootstrap-server kafka.example:9092")),
+)
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Run the command."""
+    return run_tool(TOOL, arguments, program, _status, is_own=True)
+
+
+async def _status(session: Session) -> int:
+    values = session.values
+    servers = [] if values.has("bootstrap-server") or values.has("profile") else running_servers()
+    statuses = await nodes.statuses(servers)
+    if not servers:
+        servers = await _nodes_of_the_cluster(session)
+        statuses = [nodes.RUNNING] * len(servers)
+    print_nodes(session.report, servers, statuses)
+    document: dict[str, Any] = {"nodes": list(map(node_document, servers, statuses))}
+    saved = load_profile(None).get("bootstrap.servers")
+    if saved:
+        name = "HEADRACE_BOOTSTRAP_SERVERS" if os.environ.get("HEADRACE_BOOTSTRAP_SERVERS") else current()
+        session.report.line(f"\nThe tools talk to {saved} ({name}).")
+        document |= {"bootstrapServers": saved, "profile": name}
+    session.report.data(document)
+    return 0 if all(status == nodes.RUNNING for status in statuses) else 1
+
+
+async def _nodes_of_the_cluster(session: Session) -> list[RunningServer]:
+    """The brokers of the cluster that is named, as servers of which we know no more than their address."""
+    if not session.properties().get("bootstrap.servers") and not session.values.has("bootstrap-server"):
+        raise Failure("No server of yours runs on this machine.", remedy=f"Start one with: {nodes.typed_name()} start")
+    metadata = await session.cluster.metadata(())
+    brokers = sorted(metadata.brokers, key=lambda broker: broker.node_id)
+    return [
+        RunningServer(node_id=one.node_id, process_roles="", pid=0, address=f"{one.host}:{one.port}") for one in brokers
+    ]
