@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headrace.settings.catalog import THEMES
+from headrace.settings.group import GROUP_SETTINGS
 from headrace.settings.setting import Kind, Setting, format_bound
 from headrace.settings.table import read_table
 from headrace.settings.tables.legacy import LEGACY
@@ -23,24 +24,24 @@ Names, types, bounds and defaults are those of Apache Kafka 4.3.1; where Headrac
 A setting in **bold** is one Headrace acts on now; the others are known, checked and named in a warning at the start.
 
 *Change* says how a broker setting can change while the node runs: for one broker, for the whole cluster, or only by
-a restart (empty). Topic settings can always change.
+a restart (empty). What a topic or a group says for itself can always change.
 """
 
 
 def render() -> str:
     """The whole page."""
-    parts = [INTRODUCTION, "## Topics\n", _topic_table()]
+    parts = [INTRODUCTION, "## Topics\n", _following_table(TOPIC_SETTINGS.values())]
+    parts += ["## Each group\n", _following_table(GROUP_SETTINGS.values())]
     for heading, rows in THEMES.items():
         parts += [f"## {heading}\n", _broker_table(read_table(rows, "broker").values())]
     parts += ["## Names Kafka has dropped\n", _legacy_table()]
     return "\n".join(parts)
 
 
-def _topic_table() -> str:
+def _following_table(settings: Iterable[Setting]) -> str:
     header = "| Setting | Type | Default | Follows | Meaning |\n|---|---|---|---|---|\n"
     return header + "".join(
-        f"| {_name(one)} | {_kind(one)} | {_default(one)} | {_follows(one)} | {_cell(one.doc)} |\n"
-        for one in TOPIC_SETTINGS.values()
+        f"| {_name(one)} | {_kind(one)} | {_default(one)} | {_follows(one)} | {_cell(one.doc)} |\n" for one in settings
     )
 
 

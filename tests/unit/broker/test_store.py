@@ -25,3 +25,18 @@ def test_a_clean_stop_needs_no_recovery(desk):
     desk.power_cut()
 
     assert desk.broker.partitions.require("topic", 0).log.log_end_offset == 3
+
+
+def test_what_recovery_cuts_is_said(desk, caplog):
+    """Does the server's log name a batch above the recovery point that rotted and was cut?"""
+    desk.create("topic", flush_on_acks_all="false")
+    desk.produce("topic", 3)
+    path = "/data/topic-0/00000000000000000000.log"
+    desk.files.flip_bit(path, desk.files.stat(path).size - 1)
+
+    desk.crash()
+
+    assert desk.broker.partitions.require("topic", 0).log.log_end_offset == 0
+    (line,) = [record.getMessage() for record in caplog.records if "log_cut" in record.getMessage()]
+    assert "topic-0" in line
+    assert "CRC" in line

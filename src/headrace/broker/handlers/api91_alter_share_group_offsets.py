@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from headrace.broker.api import Api, Call
 from headrace.broker.share_groups import ask_group, begin_states
-from headrace.broker.share_service import require_share_groups, share_service
+from headrace.broker.share_service import require_share_groups
 from headrace.cores.groups.share_commands import OffsetsAlteration
 from headrace.cores.groups.share_offsets import alter_offsets
 from headrace.model.errors import ErrorCode, KafkaError
@@ -40,7 +40,7 @@ async def handle(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSha
         )
         errors = dict(altered.errors)
         if altered.begin.start_offsets:
-            share_service(call.broker).partitions.drop_group(group_id)
+            call.broker.share.partitions.drop_group(group_id)
             failed = await begin_states(call.broker, group_id, altered.begin)
             known = call.broker.metadata.topics_by_id
             errors |= {(known[topic_id].name, index): error for (topic_id, index), error in failed.items()}
