@@ -211,9 +211,7 @@ class ProducerStates:
     def has_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether a transaction of this producer is open here in this epoch; an older one waits for its marker."""
         producer = self._producers.get(producer_id)
-        return (
-            producer is not None and producer.transaction_first_offset != NO_TRANSACTION and producer.epoch == epoch
-        )
+        return producer is not None and producer.transaction_first_offset != NO_TRANSACTION and producer.epoch == epoch
 
     def start_verification(self, header: BatchHeader, *, epoch_bumps: bool) -> Verification:
         """The guard to ask the coordinator with; the same for all batches that wait for one answer."""

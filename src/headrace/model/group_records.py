@@ -146,7 +146,8 @@ class ConsumerGroupMemberMetadataValue(Struct, frozen=True, kw_only=True, gc=Fal
     subscribed_topic_regex: str | None = None
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = None
-    classic_member_metadata: ClassicMemberMetadata | None = None
+    classic_member_metadata: ClassicMemberMetadata | None = ClassicMemberMetadata()
+    """Kafka's default is an empty one, so that None, a member of the new protocol, stands in the record."""
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Struct, frozen=True, kw_only=True, gc=False):

@@ -178,8 +178,8 @@ def _field_reader(message: Message, field: Field, version: int) -> Iterator[str]
         primitive = _primitive("read", field.type, flexible=flexible, nullable=nullable)
         yield f"v_{field.name}, at = {primitive}(view, at)"
     elif nullable:
-        # KIP-893: one byte before a nullable struct, negative for null.
-        yield "absent = view[at] > 127"
+        # KIP-893: one byte before a nullable struct, negative for null; in a tagged field it is 0 for null.
+        yield "absent = view[at] > 127" if field.tag is None else "absent = not view[at]"
         yield "at += 1"
         yield f"v_{field.name}, at = (None, at) if absent else read_{field.type}(view, at, budget)"
     else:
@@ -276,7 +276,7 @@ def _field_writer(message: Message, field: Field, version: int, out: str) -> Ite
         yield f"{_primitive('write', kind, flexible=flexible, nullable=nullable)}({out}, message.{field.name})"
     elif nullable:
         yield f"if message.{field.name} is None:"
-        yield f"{_INDENT}{out}.append(255)"
+        yield f"{_INDENT}{out}.append({255 if field.tag is None else 0})"
         yield "else:"
         yield f"{_INDENT}{out}.append(1)"
         yield f"{_INDENT}write_{field.type}({out}, message.{field.name})"
