@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from bench.client_workloads import CLIENT_TARGETS, client_workloads
 from bench.group_workloads import Commits, Copy, Stability
 from bench.seats import HEADRACE_FLUSH
 from bench.table import Target
@@ -58,6 +59,7 @@ def workloads(*, quick: bool) -> list[Workload]:
             per_transaction=100,
         ),
         *tool_workloads(quick=quick),
+        *client_workloads(quick=quick),
     ]
 
 
@@ -90,6 +92,7 @@ TARGETS: Final = {
     **{(f"10 members, one joins, {protocol}", "ms"): Target(bound=1.0) for protocol in ("classic", "consumer")},
     ("copy, 100 records per transaction", "records/s"): Target(bound=1.0, at_least=True),
     **{(tool.name, "s"): Target(bound=0.3, ratio=False) for tool in tool_workloads(quick=True)},
+    **CLIENT_TARGETS,
     (FOOTPRINT, "start s"): Target(bound=0.5, ratio=False),
     (FOOTPRINT, "idle RSS MiB"): Target(bound=80, ratio=False),
     (FOOTPRINT, "1,000 partitions RSS MiB"): Target(bound=150, ratio=False),

@@ -30,3 +30,19 @@ class NotServed(ClientFault):
 
 class ConnectionEnded(ClientFault):
     """The broker closed the connection."""
+
+
+class UnknownOption(ClientFault, ValueError):
+    """An option no client has; the nearest one that exists is named."""
+
+
+class BadOption(ClientFault, ValueError):
+    """An option's value cannot be, or two options contradict each other."""
+
+
+class MissingPackage(ClientFault, ImportError):
+    """A package the clients stand on is not installed."""
+
+
+class Closed(ClientFault):
+    """The client was closed and cannot be asked any more."""

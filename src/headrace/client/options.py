@@ -47,7 +47,7 @@ def connection_options(bootstrap: str, properties: Mapping[str, str] | None = No
     protocol = given.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise ClientFault(f"security.protocol={protocol} is unknown", f"Use one of {', '.join(PROTOCOLS)}.")
-    username, password = _jaas_login(given.get("sasl.jaas.config", ""))
+    username, password = jaas_login(given.get("sasl.jaas.config", ""))
     return ConnectionOptions(
         bootstrap=parse_addresses(bootstrap or given.get("bootstrap.servers", "")),
         client_id=given.get("client.id", "headrace"),
@@ -94,7 +94,7 @@ def _milliseconds(given: Mapping[str, str], name: str, default_ms: int) -> float
     return max(value, 1) / 1000
 
 
-def _jaas_login(text: str) -> tuple[str, str]:
+def jaas_login(text: str) -> tuple[str, str]:
     """The user name and password in a `sasl.jaas.config` line, as Java's clients write it."""
     found = {}
     for name in ("username", "password"):

@@ -1,0 +1,210 @@
+"""A client's options, gathered from where they may stand: arguments, `config=`, `config_file=`, the environment.
+
+What is nearer to the call wins. Names are kafka-python's (`session_timeout_ms`), Java's (`session.timeout.ms`) or
+librdkafka's; one that nobody knows is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, cast
+
+from headrace.client.fault import BadOption, UnknownOption
+from headrace.client.option_table import (
+    ADMIN,
+    BY_DOTTED_NAME,
+    CONSUMER,
+    ENGINE_NAMES,
+    OPTIONS,
+    PRODUCER,
+    WITHOUT_EFFECT,
+    ClientOption,
+)
+from headrace.client.options import ConnectionOptions, connection_options, jaas_login
+from headrace.settings.fault import ConfigFault
+from headrace.settings.properties import load_properties
+
+ENVIRONMENT_PREFIX = "HEADRACE_"
+ENVIRONMENT_OPTIONS = (
+    "bootstrap_servers",
+    "client_id",
+    "security_protocol",
+    "sasl_mechanism",
+    "sasl_username",
+    "sasl_password",
+    "sasl_oauthbearer_token",
+    "ssl_cafile",
+    "ssl_certfile",
+    "ssl_keyfile",
+    "ssl_password",
+    "ssl_check_hostname",
+)
+"""What the environment may say, in capitals after HEADRACE_; only what differs between places a program runs in."""
+SERVERS_DEFAULT = "localhost:9092"
+# librdkafka tells what it meets on standard error; what matters is in our exceptions.
+_LOG_LEVEL = 2
+_DELIVERY_MS = 120_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientOptions:
+    """Options sorted by who serves them."""
+
+    engine: dict[str, Any]
+    own: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The bootstrap servers, as given."""
+        return str(self.engine["bootstrap.servers"])
+
+    def seconds(self, name: str) -> float:
+        """One of our own options in milliseconds, in seconds."""
+        value = self.own[name]
+        try:
+            return max(float(value), 0) / 1000
+        except (TypeError, ValueError):
+            raise BadOption(f"{name}={value!r} is not a number", "Give milliseconds.") from None
+
+    def connection(self) -> ConnectionOptions:
+        """The same options for the wire client."""
+        words = {name: str(value) for name, value in self.engine.items() if not callable(value)}
+        if "sasl_oauthbearer_token" in self.own:
+            words["sasl.oauthbearer.token"] = self.own["sasl_oauthbearer_token"]
+        if "socket.timeout.ms" in words:
+            words["request.timeout.ms"] = words["socket.timeout.ms"]
+        words.setdefault("socket.connection.setup.timeout.ms", str(int(self.own["bootstrap_timeout_ms"])))
+        return connection_options(self.where, words)
+
+
+def gather(
+    kind: str,
+    arguments: Mapping[str, Any],
+    *,
+    config: Mapping[str, Any] | None = None,
+    config_file: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> ClientOptions:
+    """The options of a client of one kind: "producer", "consumer" or "admin"."""
+    found = ClientOptions(engine={"bootstrap.servers": SERVERS_DEFAULT, "log_level": _LOG_LEVEL})
+    found.own.update({row.name: row.default for row in OPTIONS.values() if kind in row.kinds and not row.engine})
+    _take(found, kind, _from_environment(os.environ if environment is None else environment), is_shared=True)
+    if config_file is not None:
+        _take(found, kind, _from_file(config_file), is_shared=True)
+    _take(found, kind, config or {})
+    _take(found, kind, {name: value for name, value in arguments.items() if value is not None})
+    _log_in(found)
+    _FINISH[kind](found)
+    return found
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    named = {name: f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in ENVIRONMENT_OPTIONS}
+    return {name: environment[variable] for name, variable in named.items() if environment.get(variable)}
+
+
+def _from_file(path: str | os.PathLike[str]) -> dict[str, str]:
+    try:
+        return load_properties(path)
+    except ConfigFault as fault:
+        raise BadOption(fault.problem, fault.remedy) from None
+
+
+def _take(found: ClientOptions, kind: str, given: Mapping[str, Any], *, is_shared: bool = False) -> None:
+    """Sort options in; what several clients share may hold options that are for another kind."""
+    for name, value in given.items():
+        row = OPTIONS.get(name) or BY_DOTTED_NAME.get(name)
+        if name in WITHOUT_EFFECT or name.replace(".", "_") in WITHOUT_EFFECT:
+            continue
+        if row is None and name in ENGINE_NAMES:
+            found.engine[name] = value
+        elif row is None:
+            raise _unknown(kind, name)
+        elif kind in row.kinds:
+            _put(found, row, value)
+        elif not is_shared:
+            raise UnknownOption(f"{name} is no option of a {kind}", f"It is one of a {' or '.join(sorted(row.kinds))}.")
+
+
+def _put(found: ClientOptions, row: ClientOption, value: Any) -> None:
+    try:
+        converted = row.convert(value)
+    except (TypeError, ValueError):
+        raise BadOption(f"{row.name}={value!r} is not a value it can have") from None
+    if row.engine:
+        found.engine[row.engine] = converted
+    else:
+        found.own[row.name] = converted
+
+
+def _unknown(kind: str, name: str) -> UnknownOption:
+    """Say which option was meant: in the spelling of the one that was given."""
+    mine = [row for row in OPTIONS.values() if kind in row.kinds]
+    dotted = [row.java for row in mine] + sorted(ENGINE_NAMES)
+    known = dotted if "." in name else [row.name for row in mine]
+    near = get_close_matches(name, known, n=1, cutoff=0.0)
+    return UnknownOption(f"{name} is no option of a {kind}", f"Did you mean {near[0]}?" if near else "")
+
+
+def _log_in(found: ClientOptions) -> None:
+    """Java's JAAS line, and a plain token, in the engine's words."""
+    line = found.own.get("sasl_jaas_config")
+    if line:
+        user, password = jaas_login(line)
+        found.engine.setdefault("sasl.username", user)
+        found.engine.setdefault("sasl.password", password)
+
+
+def _finish_producer(found: ClientOptions) -> None:
+    engine = found.engine
+    acks = str(engine.get("acks", "all"))
+    engine.setdefault("enable.idempotence", acks == "all")
+    if _is_on(engine["enable.idempotence"]) and acks != "all":
+        raise BadOption(f"enable_idempotence cannot be with acks={acks}", "Use acks=all, or leave one of them out.")
+    if not engine.get("transactional.id") and "message.timeout.ms" not in engine:
+        # Java's; in a transaction the engine keeps within the transaction's own time.
+        engine.setdefault("delivery.timeout.ms", _DELIVERY_MS)
+    if "socket.timeout.ms" in engine:
+        engine["request.timeout.ms"] = engine["socket.timeout.ms"]
+    _token_callback(found)
+
+
+def _finish_consumer(found: ClientOptions) -> None:
+    # What was handed to the program is what is stored, and it is stored when the program asks for more.
+    found.engine["enable.auto.offset.store"] = False
+    # As with all other clients; librdkafka alone hides aborted records without being asked.
+    found.engine.setdefault("isolation.level", "read_uncommitted")
+    _token_callback(found)
+
+
+def _token_callback(found: ClientOptions) -> None:
+    """kafka-python's token provider, or a token as it is, as the engine's callback: a token and when it expires."""
+    provider = found.engine.get("oauth_cb")
+    token = found.own.get("sasl_oauthbearer_token")
+    if provider is not None and hasattr(provider, "token"):
+        found.engine["oauth_cb"] = lambda _: (provider.token(), _FAR_FUTURE_S)
+    elif provider is None and token:
+        found.engine["oauth_cb"] = lambda _: (token, _FAR_FUTURE_S)
+
+
+# A token that does not say when it expires is asked for again when the broker refuses it.
+_FAR_FUTURE_S = 4_000_000_000.0
+
+
+def _is_on(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() == "true"
+
+
+_FINISH: Mapping[str, Callable[[ClientOptions], None]] = {
+    PRODUCER: _finish_producer,
+    CONSUMER: _finish_consumer,
+    ADMIN: lambda _: None,
+}
+
+
+def is_on(found: ClientOptions, name: str, *, default: bool) -> bool:
+    """A switch of the engine."""
+    return _is_on(cast("Any", found.engine.get(name, default)))
