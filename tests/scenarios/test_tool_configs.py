@@ -33,7 +33,8 @@ def test_settings_of_a_topic(configs, named):
         0,
         (
             "Dynamic configs for topic orders are:\n"
-            "  cleanup.policy=compact,delete sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact,delete, "
+            "  cleanup.policy=compact,delete sensitive=false "
+            "synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact,delete, "
             "DEFAULT_CONFIG:log.cleanup.policy=delete}\n"
             "  retention.ms=5 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=5}\n"
         ),

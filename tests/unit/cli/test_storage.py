@@ -140,8 +140,10 @@ def test_voters_and_standalone(node, capsys):
     [
         (
             ["-f", "nonsense=1"],
-            "Unsupported feature: nonsense. Supported features are: group.version, kraft.version, metadata.version, "
-            "share.version, streams.version, transaction.version",
+            (
+                "Unsupported feature: nonsense. Supported features are: group.version, kraft.version, "
+                "metadata.version, share.version, streams.version, transaction.version"
+            ),
         ),
         (["-f", "metadata.version"], "Can't parse feature=level string metadata.version: equals sign not found."),
         (

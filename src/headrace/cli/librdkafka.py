@@ -1,0 +1,152 @@
+"""confluent-kafka for the tools: Java's setting names in, librdkafka's out, and its complaints in sentences.
+
+People give a tool the properties file of their Java client. Most names are the same; the tables here hold the rest.
+A name neither side knows is left out with a word on standard error, as Java's clients do.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from headrace.cli.session import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+    from headrace.cli.session import Session
+
+RENAMED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "max.request.size": "message.max.bytes",
+}
+"""Java's names for what librdkafka calls otherwise."""
+
+JAVA_ONLY = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "bootstrap.servers",
+        "default.api.timeout.ms",
+        "exclude.internal.topics",
+        "header.deserializer",
+        "interceptor.classes",
+        "key.deserializer",
+        "key.serializer",
+        "max.block.ms",
+        "max.poll.records",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partitioner.class",
+        "value.deserializer",
+        "value.serializer",
+    }
+)
+"""Settings without a meaning here, or that are said in another way below."""
+
+ASSIGNORS = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "StickyAssignor": "range",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+}
+RESETS = {"none": "error"}
+_KIBI = 1024
+_UNKNOWN = re.compile(r'No such configuration property: "([^"]+)"|Property "([^"]+)" is not supported')
+_NUMBERS = re.compile(r"\d+")
+_SECURITY = ("ssl.", "sasl.", "security.")
+_QUIET = "2"
+"""librdkafka's log level: its chatter is not for a tool's user; errors come to us as events."""
+
+
+def engine() -> ModuleType:
+    """The package confluent_kafka, installed first where that is ours to do."""
+    try:
+        import confluent_kafka
+    except ImportError:
+        from headrace.cli.extras import ensure_extra
+
+        ensure_extra("client")
+        import confluent_kafka
+    return confluent_kafka
+
+
+def engine_settings(session: Session, properties: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of librdkafka for these Java-style properties and for the cluster of this session."""
+    found: dict[str, Any] = {"bootstrap.servers": session.bootstrap(), "log_level": _QUIET, **_security(session)}
+    for name, value in properties.items():
+        if name in JAVA_ONLY or name.startswith(_SECURITY):
+            continue
+        if name == "buffer.memory":
+            found["queue.buffering.max.kbytes"] = str(max(int(value) // _KIBI, 1))
+        elif name == "partition.assignment.strategy":
+            found[name] = _assignors(value)
+        elif name == "auto.offset.reset":
+            found[name] = RESETS.get(value, value)
+        else:
+            found[RENAMED.get(name, name)] = value
+    return found
+
+
+def _assignors(text: str) -> str:
+    names = [part.strip().rsplit(".", 1)[-1] for part in text.split(",")]
+    return ",".join(dict.fromkeys(ASSIGNORS.get(name, name) for name in names))
+
+
+def _security(session: Session) -> dict[str, str]:
+    options = session.connection()
+    found = {
+        "security.protocol": options.security_protocol,
+        "sasl.mechanisms": options.sasl_mechanism,
+        "sasl.username": options.sasl_username,
+        "sasl.password": options.sasl_password,
+        "ssl.ca.location": options.ssl_ca_file,
+        "ssl.certificate.location": options.ssl_certificate_file,
+        "ssl.key.location": options.ssl_key_file,
+        "ssl.key.password": options.ssl_key_password,
+    }
+    if not options.uses_sasl:
+        found = {name: value for name, value in found.items() if not name.startswith("sasl.")}
+    if not options.ssl_check_hostname:
+        found["ssl.endpoint.identification.algorithm"] = "none"
+    return {name: value for name, value in found.items() if value}
+
+
+def make(kind: Callable[[dict[str, Any]], Any], settings: dict[str, Any]) -> Any:
+    """A client of librdkafka; names it does not know are left out and said, other mistakes are a Failure."""
+    settings = dict(settings)
+    while True:
+        try:
+            return kind(settings)
+        except engine().KafkaException as error:
+            text = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
+            match = _UNKNOWN.search(text)
+            name = match and (match[1] or match[2])
+            if not name or name not in settings:
+                raise Failure(text, remedy="Check the properties given to this tool.") from None
+            print(f"The client does not know the setting {name}; it is left out.", file=sys.stderr)
+            del settings[name]
+
+
+class Complaints:
+    """librdkafka's errors in passing, each said once on standard error; the last one is kept."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self.fatal: str = ""
+
+    def __call__(self, error: Any) -> None:
+        """Hear of an error."""
+        text = error.str()
+        if error.fatal():
+            self.fatal = text
+        # Told once, whatever the times and counts in it are.
+        kind = _NUMBERS.sub("", text)
+        if kind not in self._said:
+            self._said.add(kind)
+            print(f"{text}{'' if text.endswith('.') else '.'}", file=sys.stderr)
