@@ -70,7 +70,8 @@ class Person:
         self.directory = directory
         self.port = port
         self.environment = {
-            **os.environ,
+            # Asyncio's debug mode would remark on a slow machine among what the tool prints.
+            **{name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"},
             "LOG_DIR": str(directory / "logs"),
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
