@@ -1,6 +1,7 @@
 """Every API a broker serves, in every version it serves, asked and answered over a real socket at least once.
 
-The rows below say what is asked and what must come back; an API without a row fails the test.
+The rows below, and those of the files beside it, say what is asked and what must come back; an API without a row fails
+the test.
 """
 
 import re
@@ -10,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.scenarios import coordinator_rows, share_rows
 
 from headrace.broker.dispatch import load_apis
 from headrace.model.ids import ZERO_ID
@@ -233,7 +235,7 @@ def describe_topic_partitions_row(world, version):
     ]
 
 
-ROWS = {name: row for name, row in globals().items() if name.endswith("_row")}
+ROWS = {name: row for name, row in globals().items() if name.endswith("_row")} | coordinator_rows.ROWS | share_rows.ROWS
 
 
 def row_name(api: str) -> str:
@@ -243,7 +245,7 @@ def row_name(api: str) -> str:
 def error_codes(value) -> set[int]:
     """Every error code anywhere in an answer."""
     if isinstance(value, msgspec.Struct):
-        found = {value.error_code} if hasattr(value, "error_code") else set()
+        found = {getattr(value, name) for name in value.__struct_fields__ if name.endswith("error_code")}
         return found.union(*(error_codes(getattr(value, name)) for name in value.__struct_fields__))
     if isinstance(value, tuple):
         return set().union(*map(error_codes, value))

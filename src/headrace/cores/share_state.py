@@ -117,6 +117,8 @@ class ShareStates:
             state_epoch=max(command.state_epoch, NO_STATE_EPOCH),
             leader_epoch=NO_LEADER_EPOCH,
             start_offset=command.start_offset,
+            # Behind an offset that somebody chose nothing has been delivered yet; without one nobody can tell.
+            delivery_complete_count=-1 if command.start_offset == NO_OFFSET else 0,
             create_timestamp=now_ms,
             write_timestamp=now_ms,
         )
