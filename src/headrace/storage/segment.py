@@ -32,6 +32,8 @@ _INDEX_STATE = (
     "_offset_index",
 )
 """All that is made anew with the indexes; those themselves come last, as others look whether they are there."""
+_SMALL_BYTES = 64 * 1024
+"""A segment up to this size is looked through at once: waking a thread for each of many would cost more."""
 
 
 class Segment(BatchFile):
@@ -351,14 +353,14 @@ class Segment(BatchFile):
         """Whether `find` would not wait for the disk; an active segment's index is always in memory."""
         index = self._offset_index
         if index is None:
-            return self.end_offset < 0 or self.size == 0
+            return self.end_offset < 0 or self.size <= _SMALL_BYTES
         return self._is_resident(index.lookup(offset)[1])
 
     def has_cut_at_hand(self, position: int, max_bytes: int) -> bool:
         """Whether `cut` would not wait for the disk."""
         index = self._offset_index
         if index is None:
-            return self.end_offset < 0
+            return self.end_offset < 0 or self.size <= _SMALL_BYTES
         return self._is_resident(max(index.floor_position(position + max_bytes)[1], position))
 
     def _is_resident(self, position: int) -> bool:
