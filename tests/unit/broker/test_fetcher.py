@@ -4,9 +4,14 @@ import threading
 
 import pytest
 
-from headrace.storage import batch_file
+from headrace.storage import batch_file, segment
 from headrace.storage.memory_files import MemoryMapping
 from unit.broker.test_partition_transactions import Teller
+
+
+@pytest.fixture(autouse=True)
+def _every_segment_is_large(monkeypatch):
+    monkeypatch.setattr(segment, "_SMALL_BYTES", 0)
 
 
 @pytest.fixture

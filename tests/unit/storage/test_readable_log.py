@@ -11,6 +11,11 @@ from headrace.storage.transaction_index import AbortedTransaction
 from unit.storage.samples import append, fill, open_log, read_all
 
 
+@pytest.fixture(autouse=True)
+def _every_segment_is_large(monkeypatch):
+    monkeypatch.setattr(segment, "_SMALL_BYTES", 0)
+
+
 @pytest.fixture
 def log(memory):
     """A log of several segments as a clean restart leaves it: nothing of the old ones is in memory."""
@@ -49,6 +54,12 @@ def test_an_index_that_is_not_loaded(log):
 
     assert bytes(span.view()) == bytes(log.read(0, max_bytes=300, limit_offset=40).view())
     assert read_all(log) == list(range(40))
+
+
+def test_a_small_segment_is_worth_no_thread(log, monkeypatch):
+    """Is a segment that is looked through in no time read at once?"""
+    monkeypatch.setattr(segment, "_SMALL_BYTES", 1 << 16)
+    assert bytes(read(log, 0).view()) == bytes(log.read(0, max_bytes=300, limit_offset=40).view())
 
 
 def test_the_active_segment_is_always_at_hand(log):
