@@ -82,16 +82,17 @@ def test_declared_size_costs_nothing(target, neighbour, guarded, wire):
 
 
 def test_half_sent_request_is_given_back(target, neighbour, guarded):
-    """Is the memory of half a huge request bounded by what came, and free again when its client goes?"""
+    """Is the memory of half a huge request bounded by what came, and free again when its client goes, each time?"""
     before = target.memory().anonymous_bytes
-    with WireClient(target.port) as client:
-        client.send_bytes(struct.pack(">i", FRAME_MAX) + b"x" * (32 * MIB))
-        with WireClient(target.port) as other:
-            other.describe_topic(guarded)
-        during = target.memory().anonymous_bytes - before
+    for _ in range(4):
+        with WireClient(target.port) as client:
+            client.send_bytes(struct.pack(">i", FRAME_MAX) + b"x" * (32 * MIB))
+            with WireClient(target.port) as other:
+                other.describe_topic(guarded)
+            during = target.memory().anonymous_bytes - before
 
-    assert during < 80 * MIB
-    assert comes_true(lambda: target.memory().anonymous_bytes - before < 16 * MIB)
+        assert during < 80 * MIB
+        assert comes_true(lambda: target.memory().anonymous_bytes - before < 16 * MIB)
 
 
 def test_incomplete_requests_have_a_budget():

@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from headrace.broker import allocator
 from headrace.broker.broker import Broker
 from headrace.model.errors import HeadraceError
 from headrace.settings.broker import BrokerConfig
@@ -36,6 +37,7 @@ def run(config_path: Path, overrides: Mapping[str, str]) -> int:
         for warning in config.warnings:
             logger.warning(warning)
         _raise_file_limit()
+        allocator.fix_thresholds()
         _run(_serve(config))
     except HeadraceError as error:
         logger.error("start_failed reason=%s", error)  # noqa: TRY400 - a person reads this; the traceback helps nobody
