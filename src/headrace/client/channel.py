@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import ssl
 import struct
 from typing import TYPE_CHECKING, Any
 
-from headrace.client.fault import ClientFault, ConnectionEnded, NoBroker, NotAuthenticated, NotServed, TimedOut
-from headrace.client.login import login
-from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest
+from headrace.client.fault import ClientFault, ConnectionEnded, NoBroker, NotAuthenticated, TimedOut
+from headrace.client.handshake import Agreement, handshake, tls_context
+from headrace.model.errors import MalformedRequest
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode_response, encode_request
 from headrace.wire.header import parse_response_header, request_header
-from headrace.wire.messages.api_versions import ApiVersionsRequest
-from headrace.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from headrace.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.client.options import ConnectionOptions
 
-API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
 RESPONSE_BYTES_MAX = 256 * 1024 * 1024
 _LENGTH = struct.Struct(">i")
-_SOFTWARE = "headrace"
 
 
 class Channel:
@@ -36,10 +30,8 @@ class Channel:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, options: ConnectionOptions, where: str
     ) -> None:
         self.where = where
-        self.versions: Mapping[int, tuple[int, int]] = {}
-        """What the broker serves: the first and last version by API key."""
-        self.features: Mapping[str, int] = {}
-        """The levels the cluster has agreed on, by feature."""
+        self.agreement = Agreement(where, {}, {})
+        """What the broker serves, known once the handshake is over."""
         self._reader = reader
         self._writer = writer
         self._options = options
@@ -53,17 +45,19 @@ class Channel:
         """Whether nothing more can be asked here."""
         return self._fault is not None
 
+    @property
+    def versions(self) -> Mapping[int, tuple[int, int]]:
+        """What the broker serves: the first and last version by API key."""
+        return self.agreement.versions
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """The levels the cluster has agreed on, by feature."""
+        return self.agreement.features
+
     def version_of(self, api_key: int, *, at_most: int | None = None) -> int:
         """The newest version both sides know; NotServed if there is none."""
-        api = APIS[api_key]
-        served = self.versions.get(api_key)
-        first, last = served or (0, -1)
-        version = min(last, api.version_last, api.version_last if at_most is None else at_most)
-        if served is None or version < max(first, api.version_first):
-            raise NotServed(
-                f"The broker at {self.where} does not serve {api.name}", "It may be too old, or lack the feature"
-            )
-        return version
+        return self.agreement.version_of(api_key, at_most=at_most)
 
     async def ask(
         self, api_key: int, message: Any, *, version: int | None = None, timeout_s: float | None = None
@@ -143,12 +137,10 @@ async def open_channel(host: str, port: int, options: ConnectionOptions) -> Chan
     try:
         async with asyncio.timeout(options.connect_timeout_s):
             reader, writer = await asyncio.open_connection(
-                host, port, ssl=_tls(options) if options.uses_tls else None, limit=1024 * 1024
+                host, port, ssl=tls_context(options) if options.uses_tls else None, limit=1024 * 1024
             )
             channel = Channel(reader, writer, options, where)
-            await _agree(channel)
-            if options.uses_sasl:
-                await _log_in(channel, options)
+            await _agree(channel, options)
             return channel
     except TimeoutError:
         await _abandon(channel)
@@ -174,49 +166,18 @@ async def _abandon(channel: Channel | None) -> None:
         await channel.close()
 
 
-def _tls(options: ConnectionOptions) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=options.ssl_ca_file or None)
-    context.check_hostname = options.ssl_check_hostname
-    if options.ssl_certificate_file:
-        context.load_cert_chain(
-            options.ssl_certificate_file, options.ssl_key_file or None, options.ssl_key_password or None
-        )
-    return context
-
-
-async def _agree(channel: Channel) -> None:
-    """Ask what the broker serves; one too old for our question answers in the oldest form (KIP-511)."""
-    newest = APIS[API_VERSIONS].version_last
-    request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version="1")
-    try:
-        answer = await channel.send(API_VERSIONS, newest, request)
-    except MalformedRequest:
-        answer = await channel.send(API_VERSIONS, 0, ApiVersionsRequest())
-    if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-        answer = await channel.send(API_VERSIONS, 0, ApiVersionsRequest())
-    if answer.error_code:
-        raise KafkaError(ErrorCode(answer.error_code), f"{channel.where} refused to say what it serves.")
-    channel.versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
-    channel.features = {one.name: one.max_version_level for one in answer.finalized_features}
-
-
-async def _log_in(channel: Channel, options: ConnectionOptions) -> None:
-    mechanism = options.sasl_mechanism or "PLAIN"
-    hello = await channel.send(
-        SASL_HANDSHAKE, channel.version_of(SASL_HANDSHAKE), SaslHandshakeRequest(mechanism=mechanism)
-    )
-    if hello.error_code:
-        offered = ", ".join(hello.mechanisms) or "none"
-        raise NotAuthenticated(f"{channel.where} does not accept {mechanism}", f"It accepts: {offered}.")
-    exchange = login(options, secrets.token_urlsafe(18))
-    version = channel.version_of(SASL_AUTHENTICATE)
-    message = next(exchange)
+async def _agree(channel: Channel, options: ConnectionOptions) -> None:
+    """Say what is said first."""
+    talk = handshake(options, channel.where)
+    question = next(talk)
     while True:
-        answer = await channel.send(SASL_AUTHENTICATE, version, SaslAuthenticateRequest(auth_bytes=message))
-        if answer.error_code:
-            reason = answer.error_message or ErrorCode(answer.error_code).name
-            raise NotAuthenticated(f"{channel.where} refused the login: {reason}", "Check the user name and password.")
         try:
-            message = exchange.send(answer.auth_bytes)
-        except StopIteration:
+            answer = await channel.send(*question)
+        except MalformedRequest as error:
+            question = talk.throw(error)
+            continue
+        try:
+            question = talk.send(answer)
+        except StopIteration as end:
+            channel.agreement = end.value
             return
