@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.columns import BARE, columns, fixed, least
 from headrace.cli.consumer_group_views import assignment_text
 from headrace.cli.group_deletion import print_deletions
+from headrace.cli.group_kind import GroupKind
 from headrace.cli.group_options import (
     ONLY_WITH,
     check_describe,
@@ -17,11 +18,10 @@ from headrace.cli.group_options import (
     not_both_modes,
     one_scenario,
 )
-from headrace.cli.group_queries import by_topic, delete_group, for_each, list_groups, obey_timeout
+from headrace.cli.group_queries import by_topic, delete_group, for_each
 from headrace.cli.java_words import exception, sentence_of
 from headrace.cli.offset_reset import SCENARIOS, WRAPPED, Reset, print_plans, remedy, told_as
-from headrace.cli.patience import patience
-from headrace.cli.session import Failure, describe, run_tool
+from headrace.cli.session import Failure, run_tool
 from headrace.cli.share_group_queries import (
     TYPES_OF_SHARE,
     alter_share_starts,
@@ -30,7 +30,7 @@ from headrace.cli.share_group_queries import (
     share_starts,
 )
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, exactly_one, not_together
-from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
+from headrace.model.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,10 +83,11 @@ TOOL = Tool(
     ),
 )
 
-FAILED = "\nError: Executing share group command failed due to "
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 SCENARIO_NAMES = ("to-datetime", "to-earliest", "to-latest")
-STATES = ("Stable", "Dead", "Empty")
+KIND = GroupKind(
+    word="share", types=TYPES_OF_SHARE, states=("Stable", "Dead", "Empty"), stranger="is not a share group."
+)
 _OF_THE_GROUP = frozenset(
     {
         ErrorCode.INVALID_GROUP_ID,
@@ -100,11 +101,7 @@ _OF_TOPICS = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check, refusal=_refusal)
-
-
-def _refusal(error: HeadraceError) -> str:
-    return FAILED + (sentence_of(error) if isinstance(error, KafkaError) else describe(error))
+    return run_tool(TOOL, arguments, program, _run, check=_check, refusal=KIND.refusal)
 
 
 # --- what goes together
@@ -119,7 +116,7 @@ def _check(values: Values) -> None:
     not_together(values, "topic", ["list", "describe"])
     message = f"Command must include exactly one action: {', '.join(f'--{action}' for action in ACTIONS)}."
     exactly_one(values, ACTIONS, message)
-    chosen(values, "state", STATES, "state")
+    chosen(values, "state", KIND.states, "state")
 
 
 def _check_delete(values: Values) -> None:
@@ -157,69 +154,26 @@ _CHECKS = {
 }
 
 
-# --- list and delete
+# --- delete
 
 
 async def _run(session: Session) -> int:
-    obey_timeout(session)
-    action = next(action for action in _ACTIONS if session.values.has(action))
-    try:
-        with patience(f"waiting for answers to --{action}"):
-            return await _ACTIONS[action](session)
-    except KafkaError as error:
-        raise Failure(_refusal(error), on_stdout=True, remedy=remedy(error)) from error
-
-
-async def _list(session: Session) -> int:
-    has_state = session.values.has("state")
-    with told_as(FAILED + ("" if has_state else WRAPPED)):
-        states = chosen(session.values, "state", STATES, "state")
-        groups = await list_groups(session.cluster, states=states, types=TYPES_OF_SHARE)
-    rows = [[one.group_id, one.state] for one in groups]
-    if has_state:
-        for line in columns([["GROUP", "STATE"], *rows], [least(15), BARE]):
-            session.report.line(line)
-    else:
-        for group_id, _ in rows:
-            session.report.line(group_id)
-    session.report.data([{"group": group_id, "state": state} for group_id, state in rows])
-    return 0
-
-
-async def _groups(session: Session) -> list[str]:
-    if not session.values.has("all-groups"):
-        return list(dict.fromkeys(session.values.all("group")))
-    with told_as(FAILED + WRAPPED):
-        return [one.group_id for one in await list_groups(session.cluster, types=TYPES_OF_SHARE)]
+    return await KIND.run(session, _ACTIONS)
 
 
 async def _delete(session: Session) -> int:
     """Delete groups, after a look at which of them can be."""
-    with told_as(FAILED + WRAPPED):
-        states = {one.group_id: one.state for one in await list_groups(session.cluster, types=TYPES_OF_SHARE)}
-    wanted = list(states) if session.values.has("all-groups") else session.values.all("group")
-    reasons = {group_id: _obstacle(group_id, states.get(group_id)) for group_id in wanted}
-    obstacles = {group_id: reason for group_id, reason in reasons.items() if reason}
-    free = [group_id for group_id in wanted if group_id not in obstacles]
+    free, obstacles = await KIND.deletable(session)
     codes = await for_each(free, lambda group_id: delete_group(session.cluster, group_id))
     return print_deletions(session, codes, "share", obstacles)
-
-
-def _obstacle(group_id: str, state: str | None) -> str:
-    """Why a group cannot be deleted, or nothing."""
-    if state is None:
-        return f"java.lang.IllegalArgumentException: Group '{group_id}' is not a share group."
-    if state == "Dead":
-        return f"java.lang.IllegalStateException: Share group '{group_id}' group state is DEAD."
-    return "" if state == "Empty" else exception(ErrorCode.NON_EMPTY_GROUP, f"Share group '{group_id}' is not EMPTY.")
 
 
 # --- describe
 
 
 async def _describe(session: Session) -> int:
-    with told_as(FAILED):
-        wanted = sorted(await _groups(session))
+    with told_as(KIND.failed):
+        wanted = sorted(await KIND.wanted(session))
         groups = await for_each(wanted, lambda group_id: describe_share_group(session.cluster, group_id))
     if session.values.has("members"):
         return _show_members(session, groups)
@@ -244,7 +198,7 @@ def _print(session: Session, lines: Sequence[str]) -> None:
 
 
 async def _show_offsets(session: Session, groups: Mapping[str, GroupView]) -> int:
-    with told_as(FAILED + WRAPPED):
+    with told_as(KIND.failed + WRAPPED):
         starts = await for_each(groups, lambda group_id: share_starts(session.cluster, group_id))
     is_verbose, documents = session.values.has("verbose"), []
     for group_id, found in starts.items():
@@ -353,7 +307,7 @@ async def _reset(session: Session) -> int:
         state = "Dead"
     if state not in {"Empty", "Dead"}:
         raise Failure(f"Share group '{group_id}' is not empty.", remedy="Stop its members first, then try again.")
-    reset = Reset(session, FAILED)
+    reset = Reset(session, KIND.failed)
     if values.has("topic"):
         places = await reset.partitions(values.all("topic"))
     else:
@@ -392,7 +346,7 @@ async def _delete_offsets(session: Session) -> int:
 
 
 _ACTIONS = {
-    "list": _list,
+    "list": KIND.list,
     "describe": _describe,
     "delete": _delete,
     "reset-offsets": _reset,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.columns import BARE, columns, fixed, least
+from headrace.cli.columns import fixed
 from headrace.cli.group_deletion import print_deletions
+from headrace.cli.group_kind import GroupKind
 from headrace.cli.group_options import (
     ONLY_WITH,
     check_describe,
@@ -17,12 +18,11 @@ from headrace.cli.group_options import (
     not_both_modes,
     one_scenario,
 )
-from headrace.cli.group_queries import commit, committed, delete_group, for_each, list_groups, obey_timeout
+from headrace.cli.group_queries import commit, committed, delete_group, for_each
 from headrace.cli.java_order import hash_order
-from headrace.cli.java_words import exception, sentence_of
-from headrace.cli.offset_reset import INACTIVE, SCENARIO_NAMES, WRAPPED, Reset, remedy, told_as
-from headrace.cli.patience import patience
-from headrace.cli.session import Failure, describe, run_tool
+from headrace.cli.java_words import exception
+from headrace.cli.offset_reset import INACTIVE, SCENARIO_NAMES, WRAPPED, Reset, told_as
+from headrace.cli.session import Failure, run_tool
 from headrace.cli.streams_group_queries import (
     TYPES_OF_STREAMS,
     delete_topics,
@@ -34,7 +34,7 @@ from headrace.cli.streams_group_queries import (
 )
 from headrace.cli.streams_group_views import show_members, show_offsets, show_states
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, exactly_one, not_together
-from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
+from headrace.model.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,19 +103,19 @@ TOOL = Tool(
     ),
 )
 
-FAILED = "\nError: Executing streams group command failed due to "
 ACTIONS = ("list", "describe", "reset-offsets", "delete", "delete-offsets")
-STATES = ("Empty", "NotReady", "Stable", "Assigning", "Reconciling", "Dead")
+KIND = GroupKind(
+    word="streams",
+    types=TYPES_OF_STREAMS,
+    states=("Empty", "NotReady", "Stable", "Assigning", "Reconciling", "Dead"),
+    stranger="does not exist or is not a streams group.",
+)
 _PLAN_WIDTHS = [fixed(30), fixed(30), fixed(10), fixed(15)]
 
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check, refusal=_refusal)
-
-
-def _refusal(error: HeadraceError) -> str:
-    return FAILED + (sentence_of(error) if isinstance(error, KafkaError) else describe(error))
+    return run_tool(TOOL, arguments, program, _run, check=_check, refusal=KIND.refusal)
 
 
 # --- what goes together
@@ -135,7 +135,7 @@ def _check(values: Values) -> None:
         "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, or --delete-offsets."
     )
     exactly_one(values, ACTIONS, message)
-    chosen(values, "state", STATES, "state")
+    chosen(values, "state", KIND.states, "state")
 
 
 def _check_delete(values: Values) -> None:
@@ -184,46 +184,17 @@ _CHECKS = {
 }
 
 
-# --- list and describe
+# --- describe
 
 
 async def _run(session: Session) -> int:
-    obey_timeout(session)
-    action = next(action for action in _ACTIONS if session.values.has(action))
-    try:
-        with patience(f"waiting for answers to --{action}"):
-            return await _ACTIONS[action](session)
-    except KafkaError as error:
-        raise Failure(_refusal(error), on_stdout=True, remedy=remedy(error)) from error
-
-
-async def _list(session: Session) -> int:
-    has_state = session.values.has("state")
-    with told_as(FAILED + ("" if has_state else WRAPPED)):
-        states = chosen(session.values, "state", STATES, "state")
-        groups = await list_groups(session.cluster, states=states, types=TYPES_OF_STREAMS)
-    rows = [[one.group_id, one.state] for one in groups]
-    if has_state:
-        for line in columns([["GROUP", "STATE"], *rows], [least(15), BARE]):
-            session.report.line(line)
-    else:
-        for group_id, _ in rows:
-            session.report.line(group_id)
-    session.report.data([{"group": group_id, "state": state} for group_id, state in rows])
-    return 0
-
-
-async def _groups(session: Session) -> list[str]:
-    if not session.values.has("all-groups"):
-        return list(dict.fromkeys(session.values.all("group")))
-    with told_as(FAILED + WRAPPED):
-        return [one.group_id for one in await list_groups(session.cluster, types=TYPES_OF_STREAMS)]
+    return await KIND.run(session, _ACTIONS)
 
 
 async def _describe(session: Session) -> int:
-    with told_as(FAILED):
+    with told_as(KIND.failed):
         groups = await for_each(
-            await _groups(session), lambda group_id: describe_streams_group(session.cluster, group_id)
+            await KIND.wanted(session), lambda group_id: describe_streams_group(session.cluster, group_id)
         )
         if session.values.has("members"):
             show_members(session, groups)
@@ -239,12 +210,7 @@ async def _describe(session: Session) -> int:
 
 async def _delete(session: Session) -> int:
     """Delete groups, after a look at which of them can be, and their own topics if that was asked for."""
-    with told_as(FAILED + WRAPPED):
-        states = {one.group_id: one.state for one in await list_groups(session.cluster, types=TYPES_OF_STREAMS)}
-    wanted = list(states) if session.values.has("all-groups") else session.values.all("group")
-    reasons = {group_id: _obstacle(group_id, states.get(group_id)) for group_id in wanted}
-    obstacles = {group_id: reason for group_id, reason in reasons.items() if reason}
-    free = [group_id for group_id in wanted if group_id not in obstacles]
+    free, obstacles = await KIND.deletable(session)
     own = {}
     if session.values.has("delete-all-internal-topics"):
         found = await for_each(free, lambda group_id: _internal_topics(session, group_id))
@@ -256,15 +222,6 @@ async def _delete(session: Session) -> int:
     if own and gone:
         _print_topic_deletions(session, [group_id for group_id in gone if group_id in own], failures)
     return code | int(bool(failures))
-
-
-def _obstacle(group_id: str, state: str | None) -> str:
-    """Why a group cannot be deleted, or nothing."""
-    if state is None:
-        return f"java.lang.IllegalArgumentException: Group '{group_id}' does not exist or is not a streams group."
-    if state == "Dead":
-        return f"java.lang.IllegalStateException: Streams group '{group_id}' group state is DEAD."
-    return "" if state == "Empty" else exception(ErrorCode.NON_EMPTY_GROUP, f"Streams group '{group_id}' is not EMPTY.")
 
 
 async def _internal_topics(session: Session, group_id: str) -> list[str]:
@@ -325,7 +282,7 @@ async def _delete_offsets(session: Session) -> int:
 
     values = session.values
     if values.has("all-input-topics"):
-        with told_as(FAILED + WRAPPED):
+        with told_as(KIND.failed + WRAPPED):
             places = list(await _commits(session, values.require("group"), only_input=True))
         return await forget(session, {}, places)
     return await forget(session, *await partitions_of(session, values.all("input-topic")))
@@ -333,8 +290,8 @@ async def _delete_offsets(session: Session) -> int:
 
 async def _reset(session: Session) -> int:
     plans: dict[str, Plan] = {}
-    reset, code = Reset(session, FAILED), 0
-    for group_id in hash_order(await _groups(session)):
+    reset, code = Reset(session, KIND.failed), 0
+    for group_id in hash_order(await KIND.wanted(session)):
         state = await _state(session, group_id)
         plan = await _reset_one(session, reset, group_id) if state in INACTIVE else reset.refuse(group_id, state)
         plans[group_id] = plan or {}
@@ -351,14 +308,14 @@ async def _state(session: Session, group_id: str) -> str:
     except KafkaError as error:
         if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
             return "Dead"
-        raise Failure(f"{FAILED}{WRAPPED}{exception(error.code, error.message)}", on_stdout=True) from error
+        raise Failure(f"{KIND.failed}{WRAPPED}{exception(error.code, error.message)}", on_stdout=True) from error
 
 
 async def _reset_one(session: Session, reset: Reset, group_id: str) -> Plan | None:
     values = session.values
     places: list[Place] | None = []
     if values.has("all-input-topics"):
-        with told_as(FAILED + WRAPPED):
+        with told_as(KIND.failed + WRAPPED):
             places = list(await _commits(session, group_id, only_input=True))
     elif values.has("input-topic"):
         places = await _typed_places(session, reset, group_id)
@@ -376,7 +333,7 @@ async def _typed_places(session: Session, reset: Reset, group_id: str) -> list[P
     """The partitions of --input-topic; None if the group has nothing to do with one of them."""
     places = await reset.partitions(session.values.all("input-topic"))
     await reset.check(places)
-    with told_as(FAILED + WRAPPED):
+    with told_as(KIND.failed + WRAPPED):
         known = await committed(session.cluster, group_id)
     if all(place in known for place in places):
         return places
@@ -403,7 +360,7 @@ async def _forget_state(session: Session, group_id: str) -> int:
 
 
 _ACTIONS = {
-    "list": _list,
+    "list": KIND.list,
     "describe": _describe,
     "delete": _delete,
     "reset-offsets": _reset,
