@@ -10,7 +10,7 @@ from headrace.wire.codec import encode_request
 from headrace.wire.header import request_header
 from headrace.wire.schema import Field, Message, load_messages
 
-KEYS = (*range(8, 17), 22, *range(24, 29), 42, 47, *range(65, 70))
+KEYS = (*range(8, 17), 22, *range(24, 29), 42, 47, *range(65, 70), 88, 89)
 WAITING = frozenset({11, 14})
 """JoinGroup and SyncGroup may rightly be answered much later."""
 GROUPS = ("fuzz-1", "fuzz-2", "fuzz-3", "", "fuzz " + "x" * 300)
