@@ -21,6 +21,10 @@ from headrace.records.compression import CODECS, Bytes, compress
 from headrace.records.walk import RecordSpan
 
 NO_EPOCH = -1
+_SHORT = 64
+"""Numbers below this one are a varint of one byte."""
+_SHORT_FRAME_BYTES = 6
+"""What such a record has besides its key and value: attributes, two deltas, two lengths, the number of headers."""
 
 
 class NewRecord(NamedTuple):
@@ -83,6 +87,17 @@ def assemble(header: BatchHeader, payload: Bytes, level: int | None = None) -> b
 
 def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int) -> bytearray:
     """One record as it lies in a batch, its length in front."""
+    key, value = record.key, record.value
+    if (
+        key is not None
+        and value is not None
+        and not record.headers
+        and 0 <= timestamp_delta < _SHORT
+        and offset_delta < _SHORT
+        and len(key) < _SHORT
+        and len(value) < _SHORT
+    ):
+        return _encode_short(key, value, timestamp_delta, offset_delta)
     body = bytearray(1)
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
@@ -94,6 +109,18 @@ def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int)
         _write_bytes(body, value)
     encoded = bytearray()
     _write_bytes(encoded, body)
+    return encoded
+
+
+def _encode_short(key: Bytes, value: Bytes, timestamp_delta: int, offset_delta: int) -> bytearray:
+    """A record whose numbers fit into one byte each, as most of a coordinator's do: a third of the price."""
+    size = len(key) + len(value) + _SHORT_FRAME_BYTES
+    encoded = bytearray((size << 1,) if size < _SHORT else (size << 1 & 0x7F | 0x80, size >> 6))
+    encoded += bytes((0, timestamp_delta << 1, offset_delta << 1, len(key) << 1))
+    encoded += key
+    encoded.append(len(value) << 1)
+    encoded += value
+    encoded.append(0)
     return encoded
 
 

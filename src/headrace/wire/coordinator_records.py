@@ -5,6 +5,7 @@ A record's key starts with its type, its value with the version it is written in
 
 import struct
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from headrace.model.errors import MalformedRequest
@@ -14,6 +15,7 @@ from headrace.wire.schema import load_messages
 
 _TYPE: Final = struct.Struct(">h")
 _KEY_VERSION: Final = 0
+_KEYS_KEPT: Final = 10_000
 
 Entry = tuple[Any, Any]
 """A record's key and its value, None where the key is forgotten."""
@@ -39,17 +41,22 @@ class RecordCodec:
                 else:
                     self._values[message.key] = (message.name, message.versions.last)
         self._value_versions = value_versions
+        # The same keys are written again and again: a group commits the same partitions every few seconds.
+        self._encode_key = lru_cache(maxsize=_KEYS_KEPT)(self._new_key)
 
     def encode(self, key: Any, value: Any) -> tuple[bytes, bytes | None]:
         """A record's key and value as they stand in the log."""
-        name = type(key).__name__
-        module, kind = self._names[name]
-        key_bytes = _TYPE.pack(kind) + encode(writer_of(module, name, _KEY_VERSION), key)
         if value is None:
-            return key_bytes, None
+            return self._encode_key(key), None
         name = type(value).__name__
         version = self._value_versions.get(name, 0)
-        return key_bytes, _TYPE.pack(version) + encode(writer_of(module, name, version), value)
+        writer = writer_of(self._names[name][0], name, version)
+        return self._encode_key(key), _TYPE.pack(version) + encode(writer, value)
+
+    def _new_key(self, key: Any) -> bytes:
+        name = type(key).__name__
+        module, kind = self._names[name]
+        return _TYPE.pack(kind) + encode(writer_of(module, name, _KEY_VERSION), key)
 
     def decode(self, key: Buffer, value: Buffer | None) -> Entry:
         """What a record of the log says; UnknownRecord if it is of a type of later days, MalformedRequest if broken."""

@@ -97,18 +97,27 @@ class Shard(Generic[CoreT]):
 
     # --- steps
 
-    async def ask(self, step: Callable[[Any, int], Outcome]) -> Any:
-        """Run a step on behalf of somebody who waits, and give the reply once it is true for good."""
+    def begin(self, step: Callable[[Any, int], Outcome]) -> asyncio.Future[Any]:
+        """Run a step on behalf of somebody; the future has the reply once it is true for good, often at once.
+
+        The reply may be a KafkaError as a value: `answer_of` raises it.
+        """
         token = asyncio.get_running_loop().create_future()
         self._waiting.add(token)
         try:
             self._run(lambda now_ms: step(token, now_ms))
-            answer = await token
-        finally:
+        except KafkaError:
             self._waiting.discard(token)
-        if isinstance(answer, KafkaError):
-            raise KafkaError(answer.code, answer.message)
-        return answer
+            raise
+        if token.done():
+            self._waiting.discard(token)
+        else:
+            token.add_done_callback(self._waiting.discard)
+        return token
+
+    async def ask(self, step: Callable[[Any, int], Outcome]) -> Any:
+        """Run a step on behalf of somebody who waits, and give the reply once it is true for good."""
+        return answer_of(await self.begin(step))
 
     def act(self, step: Callable[[int], Outcome]) -> None:
         """Run a step nobody waits for; nothing while the core is loading, which will see the same by itself."""
@@ -266,6 +275,13 @@ class Shard(Generic[CoreT]):
         for token in tuple(self._waiting):
             if not token.done():
                 token.set_result(gone)
+
+
+def answer_of(reply: Any) -> Any:
+    """A reply, raised if it is an error."""
+    if isinstance(reply, KafkaError):
+        raise KafkaError(reply.code, reply.message)
+    return reply
 
 
 class Reload:

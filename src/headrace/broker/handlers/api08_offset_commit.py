@@ -11,7 +11,7 @@ KIPs: 211 (v5), 320 leader epochs (v6), 345 static membership (v7), 848 member e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker.api import Api, Call
 from headrace.cores.groups.offsets import CommitCommand, NewOffset, commit
@@ -24,19 +24,51 @@ from headrace.wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable
+
     from headrace.wire.messages.offset_commit import OffsetCommitRequestTopic
 
 UNKNOWN_GROUP_FIRST = 9
 TOPIC_IDS_FIRST = 10
 
+Place = tuple[int, int]
+"""Which topic of a request, and which partition of it."""
 
-async def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
-    """Note how far a group has read."""
-    refused: dict[tuple[int, int], ErrorCode] = {}
-    wanted: dict[tuple[int, int], NewOffset] = {}
+
+def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
+    """Note how far a group has read; at once where nothing has to be waited for."""
+    refused: dict[Place, ErrorCode] = {}
+    wanted: dict[Place, NewOffset] = {}
     for number, topic in enumerate(request.topics):
         _sort_out(call, number, topic, wanted, refused)
-    errors = {**refused, **(await _commit(call, request, wanted) if wanted else {})}
+    if not wanted:
+        return _response(request, refused)
+    try:
+        reply = _begin(call, request, tuple(wanted.values()))
+    except KafkaError as error:
+        return _response(request, refused | dict.fromkeys(wanted, error.code))
+    if reply.done():
+        return _response(request, refused | _errors(wanted, reply.result()))
+    return _finish(request, refused, wanted, reply)
+
+
+async def _finish(
+    request: OffsetCommitRequest,
+    refused: dict[Place, ErrorCode],
+    wanted: dict[Place, NewOffset],
+    reply: asyncio.Future[Any],
+) -> OffsetCommitResponse:
+    return _response(request, refused | _errors(wanted, await reply))
+
+
+def _errors(wanted: dict[Place, NewOffset], reply: Any) -> dict[Place, ErrorCode]:
+    if isinstance(reply, KafkaError):
+        return dict.fromkeys(wanted, reply.code)
+    return dict(zip(wanted, reply, strict=True))
+
+
+def _response(request: OffsetCommitRequest, errors: dict[Place, ErrorCode]) -> OffsetCommitResponse:
     return OffsetCommitResponse(
         topics=tuple(
             OffsetCommitResponseTopic(
@@ -58,8 +90,8 @@ def _sort_out(
     call: Call,
     number: int,
     topic: OffsetCommitRequestTopic,
-    wanted: dict[tuple[int, int], NewOffset],
-    refused: dict[tuple[int, int], ErrorCode],
+    wanted: dict[Place, NewOffset],
+    refused: dict[Place, ErrorCode],
 ) -> None:
     """Which partitions of a topic are there, by their place in the request."""
     metadata = call.broker.metadata
@@ -81,25 +113,19 @@ def _sort_out(
             )
 
 
-async def _commit(
-    call: Call, request: OffsetCommitRequest, wanted: dict[tuple[int, int], NewOffset]
-) -> dict[tuple[int, int], ErrorCode]:
+def _begin(call: Call, request: OffsetCommitRequest, offsets: tuple[NewOffset, ...]) -> asyncio.Future[Any]:
     knows_group_errors = call.version >= UNKNOWN_GROUP_FIRST
     command = CommitCommand(
         group_id=request.group_id,
-        offsets=tuple(wanted.values()),
+        offsets=offsets,
         member_id=request.member_id,
         instance_id=request.group_instance_id,
         generation_id=request.generation_id_or_member_epoch,
         retention_ms=request.retention_time_ms,
         unknown_group=ErrorCode.GROUP_ID_NOT_FOUND if knows_group_errors else ErrorCode.ILLEGAL_GENERATION,
     )
-    try:
-        shard = call.broker.groups.shard_for(request.group_id)
-        errors = await shard.ask(lambda token, now_ms: commit(shard.core, command, token, now_ms))
-    except KafkaError as error:
-        return dict.fromkeys(wanted, error.code)
-    return dict(zip(wanted, errors, strict=True))
+    shard = call.broker.groups.shard_for(request.group_id)
+    return shard.begin(lambda token, now_ms: commit(shard.core, command, token, now_ms))
 
 
 API = Api(key=8, low=2, high=10, handle=handle)

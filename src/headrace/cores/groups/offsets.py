@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from msgspec import Struct
+
 from headrace.cores.groups.classic import refresh_session
 from headrace.cores.groups.classic_group import ClassicGroup
 from headrace.cores.groups.group import GroupType
@@ -36,10 +38,10 @@ TOMBSTONES_MAX = 5_000
 
 _RECORD_OVERHEAD_BYTES = 96
 """A generous guess at what a commit's record needs besides its names and metadata."""
+_UTF8_BYTES_MAX = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewOffset:
+class NewOffset(Struct, frozen=True, kw_only=True, gc=False):
     """One partition's offset to be committed."""
 
     topic: str
@@ -149,17 +151,9 @@ def _write(
     now_ms: int,
 ) -> tuple[ErrorCode, ...]:
     limits = groups.limits
-    room = limits.write_bytes_max
-    accepted: list[NewOffset] = []
-    errors = []
-    for offset in command.offsets:
-        error = _refusal(offset, check, limits.offset_metadata_max)
-        errors.append(error)
-        if error is ErrorCode.NONE:
-            accepted.append(offset)
-            room -= _RECORD_OVERHEAD_BYTES + len(offset.metadata.encode()) + len(offset.topic.encode())
-            room -= len(command.group_id.encode())
-    if room < 0:
+    errors = [_refusal(offset, check, limits.offset_metadata_max) for offset in command.offsets]
+    accepted = [offset for offset, error in zip(command.offsets, errors, strict=True) if error is ErrorCode.NONE]
+    if not _fits(command.group_id, accepted, limits.write_bytes_max):
         raise KafkaError(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, "The commit is larger than one write to the log.")
     expire_timestamp = NO_EXPIRY if command.retention_ms == NO_RETENTION else now_ms + command.retention_ms
     producer_id = -1 if outcome.producer is None else outcome.producer[0]
@@ -176,6 +170,15 @@ def _write(
         groups.replay(key, value, producer_id)
         outcome.records.append((key, value))
     return tuple(errors)
+
+
+def _fits(group_id: str, offsets: Sequence[NewOffset], bytes_max: int) -> bool:
+    """Whether a commit is no more than one write; it is only measured where it might be."""
+    length = sum(_RECORD_OVERHEAD_BYTES + len(each.metadata) + len(each.topic) + len(group_id) for each in offsets)
+    if length * _UTF8_BYTES_MAX <= bytes_max:
+        return True
+    own = _RECORD_OVERHEAD_BYTES + len(group_id.encode())
+    return sum(own + len(each.metadata.encode()) + len(each.topic.encode()) for each in offsets) <= bytes_max
 
 
 def _refusal(offset: NewOffset, check: Callable[[str, UUID, int], None] | None, metadata_max: int) -> ErrorCode:
