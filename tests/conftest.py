@@ -20,6 +20,18 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+ALONE = ("tests/crash/", "tests/hostile/", "tests/tidy/")
+"""Where tests measure what a broker takes, kill what is at work, or report on the whole."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the rooms whose tests want the machine for themselves, before anything is selected by mark."""
+    for item in items:
+        if item.nodeid.startswith(ALONE):
+            item.add_marker("alone")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _state_of_our_own(tmp_path_factory):
     """Servers started by tests are listed apart: a test that stops servers must never find a person's own."""

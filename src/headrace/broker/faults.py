@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 Answer = Callable[["Call", "Api", memoryview], "Buffers | PendingReply"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """What happens to one request."""
 
     kind: Literal["refuse", "delay", "drop", "drop_reply"]

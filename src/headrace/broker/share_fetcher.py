@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from headrace.broker.share_settings import reads_committed
 from headrace.broker.share_transactions import aborted_extents
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 WAIT_MS_MAX = 300_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareFetchCommand:
+class ShareFetchCommand(Struct, frozen=True, kw_only=True):
     """What a member asks for."""
 
     group_id: str
@@ -46,8 +46,7 @@ class ShareFetchCommand:
     """Whether `max_records` is met to the record."""
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """What there is for a member in one partition."""
 
     error: KafkaError | None = None
@@ -55,8 +54,7 @@ class Found:
     acquired: list[Acquired] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Sight:
+class _Sight(Struct):
     """Records that could be handed out."""
 
     leader: SharePartitionLeader

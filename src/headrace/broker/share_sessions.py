@@ -6,8 +6,9 @@ noticed. When it ends, what the member has goes to others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from headrace.model.errors import ErrorCode, KafkaError
 
@@ -27,8 +28,7 @@ SessionKey = tuple[str, str]
 """Group and member."""
 
 
-@dataclass(slots=True, eq=False)
-class ShareSession:
+class ShareSession(Struct, eq=False):
     """What one member reads."""
 
     key: SessionKey

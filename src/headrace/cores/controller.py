@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from headrace.cores.metadata import METADATA_TOPIC, RESOURCE_BROKER, RESOURCE_TOPIC, Metadata, unified_name
 from headrace.model.errors import ErrorCode, KafkaError
@@ -36,8 +37,7 @@ PARTITIONS_PER_REQUEST_MAX = 10_000
 Reply = TypeVar("Reply")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[Reply]):
+class Outcome(Struct, Generic[Reply], frozen=True):
     """What a command decided: records to commit, and the reply that is true once they are."""
 
     records: Sequence[MetadataRecord]
@@ -48,8 +48,7 @@ Command = Callable[[Metadata], Outcome[Reply]]
 """A decision to be taken against the state as it is when its turn comes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Defaults:
+class Defaults(Struct, frozen=True, kw_only=True):
     """What applies where a new topic leaves a number out."""
 
     partitions: int
@@ -59,8 +58,7 @@ class Defaults:
 # --- topics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTopic:
+class NewTopic(Struct, frozen=True, kw_only=True):
     """A topic someone wants."""
 
     name: str
@@ -76,8 +74,7 @@ class NewTopic:
     """Why the configs cannot be, told by whoever knows the settings; reported in its order among other faults."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedTopic:
+class CreatedTopic(Struct, frozen=True, kw_only=True):
     """A topic that a command creates."""
 
     name: str
@@ -252,8 +249,7 @@ def _partition_records(topic_id: UUID, placement: Placement, *, first: int) -> l
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletedTopic:
+class DeletedTopic(Struct, frozen=True, kw_only=True):
     """How the deletion of one topic went; a topic that was not found has only what it was asked by."""
 
     name: str | None
@@ -304,8 +300,7 @@ def _not_deleted(name: str | None, topic_id: UUID, code: ErrorCode, message: str
 # --- partitions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MorePartitions:
+class MorePartitions(Struct, frozen=True, kw_only=True):
     """A topic that shall have more partitions."""
 
     name: str
@@ -368,8 +363,7 @@ def _grow(metadata: Metadata, wanted: MorePartitions, brokers: Sequence[int]) ->
 # --- settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigChange:
+class ConfigChange(Struct, frozen=True, kw_only=True):
     """A change of the settings of one topic or broker."""
 
     resource_type: int

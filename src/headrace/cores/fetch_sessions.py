@@ -9,9 +9,10 @@ request is noticed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 from headrace.model.errors import ErrorCode
 
@@ -52,8 +53,7 @@ class CachedPartition(Generic[Asked]):
         self.high_watermark = -1
 
 
-@dataclass(slots=True)
-class FetchSession(Generic[Asked]):
+class FetchSession(Struct, Generic[Asked]):
     """The partitions one client follows, in the order they are served."""
 
     session_id: int

@@ -6,9 +6,10 @@ Readers (Metadata, DescribeTopicPartitions, …) look at it directly and never k
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from msgspec.structs import replace as replace_fields
 
 from headrace.model.metadata_records import (
@@ -50,8 +51,7 @@ def unified_name(topic: str) -> str:
     return topic.replace(".", "_")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionState:
+class PartitionState(Struct, frozen=True, kw_only=True):
     """Who holds a partition and who leads it."""
 
     index: int
@@ -62,8 +62,7 @@ class PartitionState:
     partition_epoch: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Topic:
+class Topic(Struct, kw_only=True):
     """One topic; partitions are dense from 0."""
 
     name: str

@@ -9,8 +9,9 @@ Should the log refuse the records, the shell throws the core away and reads the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 Entry = tuple[Any, Any]
 """A record's key and value, both from `model`; None as value forgets the key."""
@@ -22,8 +23,7 @@ TimerKey = tuple[Any, ...]
 """Names a timer, for instance ("session", group_id, member_id); setting it again moves it."""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """One decision."""
 
     records: list[Entry] = field(default_factory=list)

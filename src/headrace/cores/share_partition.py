@@ -11,8 +11,9 @@ Every record before `start_offset` is done for good, none from `next_offset` on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.cores.share_partition_acknowledgements import RENEW, STATE_OF, ranges_of
 from headrace.cores.share_partition_runs import DONE, RecordState, Run, Runs
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from headrace.cores.share_partition_take import Extent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareLimits:
+class ShareLimits(Struct, frozen=True, kw_only=True):
     """What the group's settings allow."""
 
     locks_max: int
@@ -37,8 +37,7 @@ class ShareLimits:
     is_renewing_allowed: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateWrite:
+class StateWrite(Struct, frozen=True, kw_only=True):
     """What has to be written down."""
 
     number: int | None

@@ -8,8 +8,10 @@ Epochs keep the past out: a leader of an older leader epoch or of a state that w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.cores.outcome import Outcome
 from headrace.cores.share_state_batches import combine
@@ -53,8 +55,7 @@ def coordinator_key(partition: SharePartitionId) -> str:
     return f"{group_id}:{encode_uuid(topic_id)}:{index}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareState:
+class ShareState(Struct, frozen=True, kw_only=True):
     """What is known of one share partition."""
 
     snapshot_epoch: int
@@ -69,8 +70,7 @@ class ShareState:
     """Updates since the snapshot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Initialize:
+class Initialize(Struct, frozen=True, kw_only=True):
     """Begin the state of a share partition, or set it anew."""
 
     partition: SharePartitionId
@@ -78,8 +78,7 @@ class Initialize:
     start_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(Struct, frozen=True, kw_only=True):
     """What changed, as the leader of the share partition says; -1 leaves an epoch unchecked or the offset as it is."""
 
     partition: SharePartitionId

@@ -18,7 +18,8 @@ group either old or new (see replacement.py) and the mark too low at worst: then
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
@@ -54,8 +55,7 @@ class CleaningStopped(StorageFault):
     """The log went away or changed under the cleaner, or it was told to stop; nothing is lost but work."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanerLimits:
+class CleanerLimits(Struct, frozen=True, kw_only=True):
     """How much the cleaner may take: Kafka's log.cleaner.dedupe.buffer.size and its companions."""
 
     dedupe_buffer_bytes: int = 128 * 1024 * 1024
@@ -63,8 +63,7 @@ class CleanerLimits:
     io_bytes_per_second: float = float("inf")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleaningPlan:
+class CleaningPlan(Struct, frozen=True, kw_only=True):
     """A log worth cleaning, and everything its cleaning needs to know, as of one moment on the owner's loop."""
 
     log: Log
@@ -79,8 +78,7 @@ class CleaningPlan:
     now_ms: int
 
 
-@dataclass(slots=True, kw_only=True)
-class CleaningStatistics:
+class CleaningStatistics(Struct, kw_only=True):
     """What a round did, for whoever reports it."""
 
     end_offset: int = -1
@@ -93,8 +91,7 @@ class CleaningStatistics:
     unreadable_batches: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class CleanedGroup:
+class CleanedGroup(Struct, kw_only=True):
     """Segments and the one that shall take their place."""
 
     log: Log
@@ -104,8 +101,7 @@ class CleanedGroup:
     applied: bool = False
 
 
-@dataclass(slots=True)
-class _Pace:
+class _Pace(Struct):
     """Keeps the cleaner below its rate, and lets the event loop in between."""
 
     sleep: Callable[[float], None]
@@ -359,8 +355,7 @@ class Cleaner:
         self.statistics.unreadable_batches = compaction.unreadable_batches
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     """Collects batches for a new segment, writes them in big pieces and indexes each."""
 
     segment: Segment

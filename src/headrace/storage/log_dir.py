@@ -9,9 +9,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
@@ -39,8 +40,7 @@ _DELETED_NAME = re.compile(r".+\.[0-9a-f]{32}-delete\Z")
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadReport:
+class LoadReport(Struct, frozen=True, kw_only=True):
     """What came of loading a log dir's partitions."""
 
     logs: dict[str, Log]

@@ -8,8 +8,9 @@ bad CRC stays and is reported as a finding, and where batches cannot even be wal
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import BatchHeader, CorruptBatch, header_fault
@@ -27,8 +28,7 @@ SEGMENT_BYTES_MAX = 2**31 - 1
 """Positions are four bytes in the index."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Loaded:
+class Loaded(Struct, kw_only=True):
     """A log's parts as recovery found or made them."""
 
     segments: list[Segment]

@@ -1,9 +1,9 @@
 """How transactions end when nobody is there to end them, or when the broker is not."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from headrace.broker.coordinators import transactions
 from headrace.broker.handlers import (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
+
+from msgspec import Struct
 
 from headrace.broker.coordinators.shard import CoreT, Reload, Shard
 from headrace.broker.topic_defaults import topic_defaults
@@ -30,8 +31,7 @@ _INT32 = 0xFFFFFFFF
 _RELOAD_DELAY_S = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoordinatorTopic:
+class CoordinatorTopic(Struct, frozen=True, kw_only=True):
     """A coordinator's topic, and the settings that shape it when it is made."""
 
     name: str

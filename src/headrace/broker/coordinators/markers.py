@@ -7,8 +7,9 @@ WriteTxnMarkers for the coordinator of another broker. A marker counts when it i
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.model.errors import ErrorCode, KafkaError
 
@@ -26,8 +27,7 @@ NOT_READY = frozenset(
 """What a group coordinator says that cannot take a marker yet; who sent the marker asks about partitions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
+class Marker(Struct, frozen=True, kw_only=True):
     """The end of one producer's transaction."""
 
     producer_id: int

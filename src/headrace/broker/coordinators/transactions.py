@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 from headrace.broker.coordinators.coordinator import Coordinator
 from headrace.broker.coordinators.markers import Marker, write_markers

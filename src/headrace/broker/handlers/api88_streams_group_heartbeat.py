@@ -16,8 +16,9 @@ KIPs: 1071.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.broker.api import Api, Call
 from headrace.broker.features import STREAMS_VERSION

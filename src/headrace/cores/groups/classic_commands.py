@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from headrace.model.errors import ErrorCode
 from headrace.model.group_records import ClassicProtocol
@@ -13,8 +13,7 @@ UNKNOWN_MEMBER = ""
 NO_GENERATION = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinCommand:
+class JoinCommand(Struct, frozen=True, kw_only=True):
     """Somebody wants to be in the next generation of a group."""
 
     group_id: str
@@ -34,8 +33,7 @@ class JoinCommand:
     """Whether a leader can be told that its group needs no new assignment (KIP-814)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinedMember:
+class JoinedMember(Struct, frozen=True, kw_only=True):
     """One member, as the leader is told of it."""
 
     member_id: str
@@ -43,8 +41,7 @@ class JoinedMember:
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class Joined(Struct, frozen=True, kw_only=True):
     """The answer to a join; an error may come with the member id that the client is to use from now on."""
 
     member_id: str
@@ -57,8 +54,7 @@ class Joined:
     members: tuple[JoinedMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncCommand:
+class SyncCommand(Struct, frozen=True, kw_only=True):
     """A member asks for its assignment; the leader brings everyone's."""
 
     group_id: str
@@ -70,8 +66,7 @@ class SyncCommand:
     assignments: tuple[tuple[str, bytes], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synced:
+class Synced(Struct, frozen=True, kw_only=True):
     """A member's assignment."""
 
     assignment: bytes
@@ -79,8 +74,7 @@ class Synced:
     protocol_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatCommand:
+class HeartbeatCommand(Struct, frozen=True, kw_only=True):
     """A member says that it lives."""
 
     group_id: str
@@ -89,38 +83,33 @@ class HeartbeatCommand:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatAnswer:
+class HeartbeatAnswer(Struct, frozen=True, kw_only=True):
     """Whether the member may go on as it is; REBALANCE_IN_PROGRESS asks it to join again."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeavingMember:
+class LeavingMember(Struct, frozen=True, kw_only=True):
     """One who leaves, or is removed by an administrator, who knows the instance id only."""
 
     member_id: str
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveCommand:
+class LeaveCommand(Struct, frozen=True, kw_only=True):
     """Members go, all at once (KIP-345)."""
 
     group_id: str
     members: tuple[LeavingMember, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     """For each member that wanted to go, whether it could."""
 
     errors: tuple[ErrorCode, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedMember:
+class DescribedMember(Struct, frozen=True, kw_only=True):
     """A member as an administrator sees it."""
 
     member_id: str
@@ -131,8 +120,7 @@ class DescribedMember:
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedClassicGroup:
+class DescribedClassicGroup(Struct, frozen=True, kw_only=True):
     """A classic group as an administrator sees it."""
 
     state: str

@@ -11,8 +11,9 @@ Everything that can be refused is checked before the first record is decided.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.cores.groups.assignment import ASSIGN_TIMER, assign_if_due, assignment_due_ms, refresh
 from headrace.cores.groups.classic_group import ClassicGroup

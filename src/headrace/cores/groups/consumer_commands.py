@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
+
+from msgspec import Struct
 
 from headrace.cores.groups.consumer_reconciliation import Owned
 
 NO_TIMEOUT = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerHeartbeat:
+class ConsumerHeartbeat(Struct, frozen=True, kw_only=True):
     """A member says that it lives, what it wants and what it owns; what has not changed may be left out (None)."""
 
     group_id: str
@@ -36,8 +36,7 @@ class ConsumerHeartbeat:
         return self.rebalance_timeout_ms != NO_TIMEOUT and tells_topics and self.owned is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerHeartbeatAnswer:
+class ConsumerHeartbeatAnswer(Struct, frozen=True, kw_only=True):
     """A member's epoch, and what it may own if that has changed."""
 
     member_id: str
@@ -46,8 +45,7 @@ class ConsumerHeartbeatAnswer:
     assignment: Mapping[UUID, tuple[int, ...]] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedPartitions:
+class NamedPartitions(Struct, frozen=True, kw_only=True):
     """Partitions of a topic, for a person to read."""
 
     topic_id: UUID
@@ -55,8 +53,7 @@ class NamedPartitions:
     partitions: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedConsumer:
+class DescribedConsumer(Struct, frozen=True, kw_only=True):
     """A member as an administrator sees it."""
 
     member_id: str
@@ -73,8 +70,7 @@ class DescribedConsumer:
     is_classic: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedConsumerGroup:
+class DescribedConsumerGroup(Struct, frozen=True, kw_only=True):
     """A consumer group as an administrator sees it."""
 
     group_id: str

@@ -14,9 +14,10 @@ All of it is in the log; only what timers need is not. Records are the one thing
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from msgspec import Struct
 
 from headrace.cores.groups.assignors.spec import Target
 from headrace.cores.groups.consumer_member import ConsumerMember
@@ -44,8 +45,7 @@ FIRST_EPOCH = 1
 NO_ASSIGNMENT_EPOCH = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedRegex:
+class ResolvedRegex(Struct, frozen=True, kw_only=True):
     """What a regular expression matched."""
 
     topics: frozenset[str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.cores.groups.assignors import ASSIGNORS, served_assignors
 from headrace.cores.metadata import RESOURCE_GROUP
@@ -23,8 +24,7 @@ _POLICIES = {
 """By `group.consumer.migration.policy`: whether live groups may move up to the consumer protocol, and down again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerLimits:
+class ConsumerLimits(Struct, frozen=True, kw_only=True):
     """What one group is held to; the defaults are Kafka's."""
 
     session_timeout_ms: int = 45_000

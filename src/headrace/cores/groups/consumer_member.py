@@ -9,9 +9,11 @@ Members are values: a change makes a new one, and its records are made from it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from uuid import UUID
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from headrace.model.group_records import (
     ClassicMemberMetadata,
@@ -44,8 +46,7 @@ class MemberState(IntEnum):
 _STATES = {int(state): state for state in MemberState}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerMember:
+class ConsumerMember(Struct, frozen=True, kw_only=True):
     """A member as the log knows it."""
 
     member_id: str
@@ -71,7 +72,7 @@ class ConsumerMember:
 
     def with_epoch(self, epoch: int, **changes: object) -> ConsumerMember:
         """The member in another epoch, knowing which one it comes from."""
-        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)  # type: ignore[arg-type]
+        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes)
 
     def epoch_of(self, topic_id: UUID, partition: int) -> int | None:
         """In which epoch it got a partition that it owns; None if it does not."""

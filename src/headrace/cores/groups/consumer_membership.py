@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.cores.groups.assignment import ASSIGN_TIMER, assignment_due_ms, emit_target, refresh
 from headrace.cores.groups.consumer_deadlines import expect_revocation, forget_all, forget_revocation

@@ -8,8 +8,10 @@ gives what is free.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.cores.groups.consumer_member import ConsumerMember, MemberState, OwnedPartitions
 from headrace.model.errors import ErrorCode, KafkaError
@@ -18,8 +20,7 @@ Owned = Mapping[UUID, Collection[int]]
 """What a member says it owns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Goal(Struct, frozen=True, kw_only=True):
     """Where a member is to go, and what stands in the way."""
 
     epoch: int

@@ -7,7 +7,6 @@ its commit, or from when the group became empty if that was later; a group whose
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -52,8 +51,7 @@ class NewOffset(Struct, frozen=True, kw_only=True, gc=False):
     metadata: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitCommand:
+class CommitCommand(Struct, frozen=True, kw_only=True):
     """A group has read so far. The answer is an error code for each offset."""
 
     group_id: str
@@ -66,8 +64,7 @@ class CommitCommand:
     """What a member of a group that is not there is told; it depends on what its client understands."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedTopic:
+class FetchedTopic(Struct, frozen=True, kw_only=True):
     """A topic whose offsets are asked for."""
 
     topic: str
@@ -75,8 +72,7 @@ class FetchedTopic:
     topic_id: UUID = ZERO_ID
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchCommand:
+class FetchCommand(Struct, frozen=True, kw_only=True):
     """How far has a group read? The answer is `FetchedOffset`s by topic."""
 
     group_id: str
@@ -87,8 +83,7 @@ class FetchCommand:
     require_stable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedOffset:
+class FetchedOffset(Struct, frozen=True, kw_only=True):
     """How far a group has read one partition."""
 
     partition: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
+
+from msgspec import Struct
 
 from headrace.cores.groups.share_group import Assignment
 from headrace.model.errors import KafkaError
@@ -13,8 +14,7 @@ LEAVE_EPOCH = -1
 JOIN_EPOCH = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareHeartbeat:
+class ShareHeartbeat(Struct, frozen=True, kw_only=True):
     """A member joins, stays, or leaves."""
 
     group_id: str
@@ -27,16 +27,14 @@ class ShareHeartbeat:
     """What it subscribes to, None if that is as before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateBegin:
+class StateBegin(Struct, frozen=True, kw_only=True):
     """Delivery states that the share coordinator is to begin: by topic id and partition, the offset to start from."""
 
     state_epoch: int
     start_offsets: Mapping[UUID, Mapping[int, int]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareHeartbeatAnswer:
+class ShareHeartbeatAnswer(Struct, frozen=True, kw_only=True):
     """Where a member stands."""
 
     member_id: str
@@ -47,8 +45,7 @@ class ShareHeartbeatAnswer:
     begin: StateBegin | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareMemberDescription:
+class ShareMemberDescription(Struct, frozen=True, kw_only=True):
     """One member, for people."""
 
     member_id: str
@@ -60,8 +57,7 @@ class ShareMemberDescription:
     assignment: Assignment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupDescription:
+class ShareGroupDescription(Struct, frozen=True, kw_only=True):
     """A group, for people."""
 
     group_id: str
@@ -71,8 +67,7 @@ class ShareGroupDescription:
     members: tuple[ShareMemberDescription, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsAlteration:
+class OffsetsAlteration(Struct, frozen=True, kw_only=True):
     """What became of a wish to set start offsets."""
 
     begin: StateBegin
@@ -80,8 +75,7 @@ class OffsetsAlteration:
     """By topic name and partition."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsDeletion:
+class OffsetsDeletion(Struct, frozen=True, kw_only=True):
     """What became of a wish to forget the offsets of topics."""
 
     partitions: Mapping[UUID, tuple[int, ...]]

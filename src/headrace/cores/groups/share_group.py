@@ -8,9 +8,10 @@ All of it is in the log but the sessions. Records are the one thing that changes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from headrace.cores.groups.group import GroupType
 from headrace.model.errors import ErrorCode, KafkaError
@@ -37,8 +38,7 @@ Assignment = frozenset[Partition]
 NOTHING: Assignment = frozenset()
 
 
-@dataclass(slots=True, kw_only=True)
-class ShareMember:
+class ShareMember(Struct, kw_only=True):
     """One member."""
 
     rack_id: str | None = None
@@ -50,16 +50,14 @@ class ShareMember:
     assigned: Assignment = NOTHING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicState:
+class TopicState(Struct, frozen=True, kw_only=True):
     """The partitions of a topic that have a delivery state, or are to get one."""
 
     name: str
     partitions: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateTopics:
+class StateTopics(Struct, frozen=True, kw_only=True):
     """Which partitions have a delivery state, by topic id."""
 
     initializing: Mapping[UUID, TopicState] = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from headrace.cores.groups.limits import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupLimits:
+class ShareGroupLimits(Struct, frozen=True, kw_only=True):
     """What a share group's members are held to; the defaults are Kafka's."""
 
     session_timeout_ms: int = 45_000

@@ -6,8 +6,9 @@ and tells what came of it. What is noted and never confirmed, because somebody c
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.cores.groups.share_commands import OffsetsAlteration, OffsetsDeletion, StateBegin
 from headrace.cores.groups.share_group import ShareGroup, StateTopics, TopicState

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from headrace.cores.groups.share_group import NOTHING, Assignment, ShareGroup, ShareMember, StateTopics, TopicState
 from headrace.model.share_group_records import (

@@ -12,8 +12,10 @@ Everything that can be refused is checked before the first record is decided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.cores.groups.classic_group import ClassicGroup
 from headrace.cores.groups.consumer_commands import NO_TIMEOUT
@@ -54,8 +56,7 @@ if TYPE_CHECKING:
     from headrace.cores.outcome import Token
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _Ground(Struct, frozen=True, kw_only=True):
     """What a heartbeat stands on, worked out before anything changes."""
 
     topology: StreamsGroupTopologyValue

@@ -10,14 +10,14 @@ Ties are broken by name, so that the same group always gets the same assignment.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
 
 from headrace.cores.groups.streams_tasks import NO_TASKS, TaskId, Tasks, by_subtopology, each_task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsMemberSpec:
+class StreamsMemberSpec(Struct, frozen=True, kw_only=True):
     """A member as the assignor sees it."""
 
     process_id: str
@@ -25,8 +25,7 @@ class StreamsMemberSpec:
     """What it was to have up to now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubtopologySpec:
+class SubtopologySpec(Struct, frozen=True, kw_only=True):
     """A subtopology as the assignor sees it."""
 
     tasks: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from headrace.cores.groups.consumer_commands import NO_TIMEOUT
 from headrace.cores.groups.streams_member import StreamsMember
@@ -11,8 +11,7 @@ from headrace.cores.groups.streams_topology import Status
 from headrace.model.streams_group_records import Endpoint, StreamsGroupTopologyValue, Subtopology, TopicInfo
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsHeartbeat:
+class StreamsHeartbeat(Struct, frozen=True, kw_only=True):
     """A member says that it lives, what it is and which tasks it has; what has not changed may be left out (None)."""
 
     group_id: str
@@ -34,8 +33,7 @@ class StreamsHeartbeat:
     """The epoch of the endpoints that it knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointPartitions:
+class EndpointPartitions(Struct, frozen=True, kw_only=True):
     """Which partitions' state can be asked for where."""
 
     endpoint: Endpoint
@@ -44,8 +42,7 @@ class EndpointPartitions:
     standby: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsHeartbeatAnswer:
+class StreamsHeartbeatAnswer(Struct, frozen=True, kw_only=True):
     """A member's epoch, what it should know, and its tasks if those have changed."""
 
     member_id: str
@@ -59,8 +56,7 @@ class StreamsHeartbeatAnswer:
     """Internal topics that the application needs; whoever passes the answer on creates them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedStreamsGroup:
+class DescribedStreamsGroup(Struct, frozen=True, kw_only=True):
     """A streams group as an administrator sees it."""
 
     group_id: str

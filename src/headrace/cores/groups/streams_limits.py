@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.cores.metadata import RESOURCE_GROUP
 
@@ -24,8 +25,7 @@ TASK_BYTES = 16
 """What one task takes in the records of a step, at most: its number and epoch, where it comes from and goes to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsLimits:
+class StreamsLimits(Struct, frozen=True, kw_only=True):
     """What one group is held to; the defaults are Kafka's."""
 
     session_timeout_ms: int = 45_000

@@ -9,8 +9,10 @@ Members are values: a change makes a new one, and its records are made from it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from headrace.cores.groups.consumer_member import JOINING_EPOCH
 from headrace.cores.groups.streams_tasks import NO_TASKS, TaskId, TaskIds, Tasks, each_task
@@ -36,8 +38,7 @@ class MemberState(IntEnum):
 _STATES = {int(state): state for state in MemberState}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsMember:
+class StreamsMember(Struct, frozen=True, kw_only=True):
     """A member as the log knows it."""
 
     member_id: str

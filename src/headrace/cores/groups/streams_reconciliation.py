@@ -9,15 +9,16 @@ than it may, and only then gives what is free.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.cores.groups.streams_member import MemberState, StreamsMember, epochs_of
 from headrace.cores.groups.streams_tasks import NO_TASKS, TaskId, TaskIds, Tasks, chosen
 from headrace.model.errors import ErrorCode, KafkaError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Goal(Struct, frozen=True, kw_only=True):
     """Where a member is to go, and what stands in the way."""
 
     epoch: int

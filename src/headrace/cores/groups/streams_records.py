@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from headrace.cores.groups.consumer_group import NO_ASSIGNMENT_EPOCH
 from headrace.cores.groups.consumer_records import GONE_EPOCH

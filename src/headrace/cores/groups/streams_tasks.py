@@ -6,7 +6,8 @@ A task is active on one member; standby and warmup copies of it keep its state u
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 TaskId = tuple[str, int]
 """A subtopology, and a partition."""
@@ -15,8 +16,7 @@ TaskIds = Mapping[str, frozenset[int]]
 """Tasks of one role by subtopology; a subtopology without tasks is left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tasks:
+class Tasks(Struct, frozen=True, kw_only=True):
     """What a member has, or is to have, in each role."""
 
     active: TaskIds = field(default_factory=dict)

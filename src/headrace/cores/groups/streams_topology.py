@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from headrace.cores.groups.streams_limits import SUBTOPOLOGIES_MAX, TOPICS_MAX, StreamsLimits
@@ -39,16 +39,14 @@ class StatusCode(IntEnum):
     ASSIGNMENT_DELAYED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(Struct, frozen=True, kw_only=True):
     """One thing that a member is told, and the sentence that goes with it."""
 
     code: StatusCode
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfiguredTopology:
+class ConfiguredTopology(Struct, frozen=True, kw_only=True):
     """A topology with the numbers filled in; without tasks if a fault stands in the way."""
 
     subtopologies: Mapping[str, Subtopology] = field(default_factory=dict)

@@ -7,8 +7,9 @@ heartbeats tell it to join again whenever there is a next step to make.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.cores.groups.assignment import assign_if_due, refresh
 from headrace.cores.groups.classic_commands import (

@@ -10,8 +10,9 @@ is known by its epoch to belong to a transaction that is over (KIP-890).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.cores.outcome import Outcome, Token
 from headrace.cores.transactions.refusals import concurrent, fenced, unmapped, wrong_state
@@ -32,15 +33,13 @@ if TYPE_CHECKING:
     from headrace.cores.transactions.transaction import TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsProducerId:
+class NeedsProducerId(Struct, frozen=True):
     """As a reply: ask again with a producer id nobody has had; as an effect: call `expiry.abort_late` with one."""
 
     transactional_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteMarkers:
+class WriteMarkers(Struct, frozen=True, kw_only=True):
     """An effect: tell every partition of a transaction how it ended, then `complete` it."""
 
     transactional_id: str
@@ -51,8 +50,7 @@ class WriteMarkers:
     transaction_version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndTransaction:
+class EndTransaction(Struct, frozen=True, kw_only=True):
     """A producer wants its transaction ended."""
 
     transactional_id: str

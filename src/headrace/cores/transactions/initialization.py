@@ -6,8 +6,9 @@ and a producer that was replaced meanwhile is told so. A transaction that is sti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.cores.outcome import Outcome, Token
 from headrace.cores.transactions.ending import NeedsProducerId, fence
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from headrace.cores.transactions.shard import Transactions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitProducerId:
+class InitProducerId(Struct, frozen=True, kw_only=True):
     """A producer comes up, or comes back."""
 
     transactional_id: str

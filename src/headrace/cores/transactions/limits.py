@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,7 @@ class Settings(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionLimits:
+class TransactionLimits(Struct, frozen=True, kw_only=True):
     """What transactions are held to; the defaults are Kafka's."""
 
     timeout_ms_max: int = 900_000

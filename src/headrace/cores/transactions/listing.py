@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import re2  # type: ignore[import-untyped]
+from msgspec import Struct, field
 
 from headrace.cores.outcome import Outcome, Token
 from headrace.model.errors import ErrorCode, KafkaError
@@ -22,8 +22,7 @@ PATTERN_LENGTH_MAX = 10_000
 """The longest pattern for ids; Kafka has no limit of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionFilter:
+class TransactionFilter(Struct, frozen=True, kw_only=True):
     """Which transactions to list; what is empty does not matter."""
 
     states: frozenset[TransactionState] | None = None

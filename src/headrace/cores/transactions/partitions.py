@@ -6,8 +6,9 @@ Older producers name them with AddPartitionsToTxn; for the newer ones the partit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from headrace.cores.outcome import Outcome, Token
 from headrace.cores.transactions.refusals import concurrent, fenced, unmapped
@@ -22,8 +23,7 @@ Verdicts = dict["TopicPartition", ErrorCode]
 """For each partition asked about, whether it is in the transaction."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionPartitions:
+class TransactionPartitions(Struct, frozen=True, kw_only=True):
     """Partitions that a producer writes to, or wants to."""
 
     transactional_id: str

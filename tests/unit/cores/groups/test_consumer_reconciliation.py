@@ -1,9 +1,9 @@
 """One step of a member towards its target, case by case."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from headrace.cores.groups.consumer_member import ConsumerMember, MemberState
 from headrace.cores.groups.consumer_reconciliation import Goal, reconciled

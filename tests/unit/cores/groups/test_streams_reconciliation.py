@@ -1,6 +1,6 @@
 """The next step of a member towards its target: what is taken, what is given, and who has to wait."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from headrace.cores.groups.streams_member import MemberState, StreamsMember, epochs_of
 from headrace.cores.groups.streams_reconciliation import Goal, reconciled

@@ -1,9 +1,9 @@
 """A producer's view of a core: ask, get the reply, and after every step the log must tell the same story."""
 
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from headrace.cores.outcome import Outcome
 from headrace.cores.transactions import expiry

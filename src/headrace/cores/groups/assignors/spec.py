@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
+
+from msgspec import Struct
 
 Target = dict[UUID, frozenset[int]]
 """Partitions by topic; topics without partitions are left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSpec:
+class MemberSpec(Struct, frozen=True, kw_only=True):
     """One member: what it reads, and what it was to own until now."""
 
     topics: frozenset[UUID]
@@ -20,8 +20,7 @@ class MemberSpec:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSpec:
+class GroupSpec(Struct, frozen=True, kw_only=True):
     """A group whose partitions are to be shared out."""
 
     members: Mapping[str, MemberSpec]
