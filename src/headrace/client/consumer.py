@@ -194,6 +194,7 @@ class KafkaConsumer:
             self._consumer.assign(engine_offsets({place: known.get(place, start) for place in places}))
         except EngineException as error:
             raise_fault(error)
+        self._reading.assigned = set(places)
 
     def unsubscribe(self) -> None:
         """Read nothing any more, and leave the group."""
@@ -201,26 +202,30 @@ class KafkaConsumer:
         self._subscription = None
         self._consumer.unsubscribe()
         self._consumer.unassign()
+        self._reading.assigned = set()
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read."""
-        return {place_of(one) for one in self._consumer.assignment()}
+        return set(self._reading.assigned)
 
     def subscription(self) -> set[str] | None:
         """The topics subscribed to by name."""
         return None if self._subscription is None else set(self._subscription)
 
     def _on_assign(self, _: Engine.Consumer, partitions: list[Engine.TopicPartition]) -> None:
+        places = {place_of(one) for one in partitions}
         if _is_cooperative(self._options):
             self._consumer.incremental_assign(partitions)
+            self._reading.assigned |= places
         else:
             self._consumer.assign(partitions)
+            self._reading.assigned = set(places)
         if self._listener is not None:
             # The engine moves only for the thread that is being told; a listener may live on another one.
             sought: dict[TopicPartition, int] = {}
             self._sought = sought
             try:
-                self._listener.on_partitions_assigned({place_of(one) for one in partitions})
+                self._listener.on_partitions_assigned(places)
             finally:
                 self._sought = None
             for place, offset in sought.items():
@@ -233,10 +238,12 @@ class KafkaConsumer:
         if self._listener is not None:
             self._listener.on_partitions_revoked(places)
         self._reading.forget(places)
+        self._reading.assigned -= places
 
     def _on_lost(self, _: Engine.Consumer, partitions: list[Engine.TopicPartition]) -> None:
         places = {place_of(one) for one in partitions}
         self._reading.forget(places)
+        self._reading.assigned -= places
         if self._listener is not None:
             self._listener.on_partitions_lost(places)
 

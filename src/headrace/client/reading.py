@@ -57,6 +57,9 @@ class Reading:
         stores: bool,
     ) -> None:
         self.rest: Iterator[ConsumerRecord] = iter(())
+        self.assigned: set[TopicPartition] = set()
+        """What is read, by what we were told and told the engine. To ask it is to wait for a thread of its own, which
+        may be waiting for us: in a rebalance while closing, for ever."""
         self._messages: list[Engine.Message] = []
         self._sought: dict[TopicPartition, int] = {}
         """Where partitions were moved to from which nothing has come since."""
@@ -156,7 +159,7 @@ class Reading:
 
     def positions(self) -> dict[TopicPartition, int]:
         """The next offset of every partition the program has read from or sought to, before 0 if it is a mark."""
-        engine = self._consumer.position(self._consumer.assignment())
+        engine = self._consumer.position([Engine.TopicPartition(*place) for place in self.assigned])
         found = {TopicPartition(one.topic, one.partition): one.offset for one in engine if one.offset >= 0}
         found.update(self._sought)
         for message in reversed(self._waiting()):
