@@ -27,6 +27,9 @@ CODECS = {name: number for number, name in enumerate(CODEC_NAMES)} | {"uncompres
 DEFAULT_LEVELS = {GZIP: 6, LZ4: 9, ZSTD: 3}
 """Kafka's defaults for compression.gzip.level (zlib's own), compression.lz4.level and compression.zstd.level."""
 
+_LZ4_FAST, _LZ4_SLOW_FIRST = 1, 3
+"""The lz4 library compresses thoroughly from level 3 on."""
+
 Bytes = bytes | bytearray | memoryview
 
 _OUTPUT_BYTES_MIN = 16 * 1024
@@ -61,11 +64,16 @@ def compress(codec: int, data: Bytes, level: int | None = None) -> Bytes:
     if codec == SNAPPY:
         return _compress_xerial(data)
     if codec == LZ4:
-        frame = cramjam.lz4.Compressor(chosen, content_checksum=False, block_linked=False)
+        frame = cramjam.lz4.Compressor(_lz4_level(chosen), content_checksum=False, block_linked=False)
         frame.compress(bytes(data))
         return bytes(frame.finish())
     assert codec == ZSTD, codec
     return bytes(cramjam.zstd.compress(data, chosen))
+
+
+def _lz4_level(level: int | None) -> int:
+    """What the lz4 library calls Kafka's level: its default is the fast way, all others are thorough."""
+    return _LZ4_FAST if level is None or level == DEFAULT_LEVELS[LZ4] else max(level, _LZ4_SLOW_FIRST)
 
 
 def decompress(codec: int, data: Bytes, max_bytes: int) -> Bytes:

@@ -226,3 +226,13 @@ def test_names() -> None:
     """Do names and numbers of the codecs fit Kafka's?"""
     assert CODECS == {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4, "uncompressed": 0}
     assert decompress(NONE, compress(NONE, b"as it is"), 100) == b"as it is"
+
+
+def test_default_lz4_is_the_fast_one():
+    """Does lz4 at Kafka's default level compress the fast way, as Kafka does, and any other level more thoroughly?"""
+    data = b"".join(b"%d;%d|" % (n * n, n % 97) for n in range(20_000))
+    fast = [len(compress(LZ4, data, level)) for level in (None, 9)]
+    thorough = [len(compress(LZ4, data, level)) for level in (1, 8, 10, 17)]
+
+    assert fast[0] == fast[1]
+    assert max(thorough) < fast[0]
