@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.client.fault import ClientFault
 
@@ -20,12 +20,12 @@ class ConnectionOptions:
     security_protocol: str = "PLAINTEXT"
     sasl_mechanism: str = ""
     sasl_username: str = ""
-    sasl_password: str = ""
-    sasl_token: str = ""
+    sasl_password: str = field(default="", repr=False)
+    sasl_token: str = field(default="", repr=False)
     ssl_ca_file: str = ""
     ssl_certificate_file: str = ""
     ssl_key_file: str = ""
-    ssl_key_password: str = ""
+    ssl_key_password: str = field(default="", repr=False)
     ssl_check_hostname: bool = True
     connect_timeout_s: float = 5.0
     request_timeout_s: float = 30.0

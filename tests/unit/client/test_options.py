@@ -52,3 +52,19 @@ def test_what_cannot_be_is_refused(given):
     """Does a wrong value end in a sentence?"""
     with pytest.raises(ClientFault):
         connection_options("b:1", given)
+
+
+def test_secrets_are_not_shown():
+    """Do options that end up in a log or a traceback keep passwords to themselves?"""
+    options = connection_options(
+        "localhost:9092",
+        {
+            "sasl.username": "ann",
+            "sasl.password": "s3cret",
+            "ssl.key.password": "s3cret",
+            "sasl.oauthbearer.token": "s3cret",
+        },
+    )
+
+    assert "ann" in repr(options)
+    assert "s3cret" not in repr(options)

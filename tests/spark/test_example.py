@@ -1,0 +1,48 @@
+"""The example program on Spark, run as a person would."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from headrace import KafkaConsumer, KafkaProducer
+from headrace.testing.cluster import Cluster
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_counts_from_topic_to_topic(tmp_path):
+    """Does the example count each truck's reports of every minute that is over, leave out what is no report, and end (R31, R34)?"""
+    with Cluster() as cluster:
+        with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+            for truck, second in (("T-1", 1), ("T-1", 21), ("T-1", 61), ("T-2", 2), ("T-2", 600)):
+                report = {
+                    "truck_id": truck,
+                    "speed_kmh": 60 + second,
+                    "ts": f"2026-11-16T08:{second // 60:02}:{second % 60:02}Z",
+                }
+                producer.send("trucks_gps", json.dumps(report).encode(), key=truck.encode())
+            producer.send("trucks_gps", b"not a report")
+        done = subprocess.run(
+            [sys.executable, ROOT / "examples/spark_counts.py", cluster.bootstrap, tmp_path / "checkpoint"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"},
+        )
+        assert done.returncode == 0, done.stderr
+        with KafkaConsumer(
+            "trucks_counts",
+            bootstrap_servers=cluster.bootstrap,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=5_000,
+            isolation_level="read_committed",
+        ) as consumer:
+            rows = {
+                (found := json.loads(record.value))["truck_id"] + found["minute"][14:16]: found for record in consumer
+            }
+
+    assert {name: row["reports"] for name, row in rows.items()} == {"T-100": 2, "T-101": 1, "T-200": 1}
+    assert rows["T-100"]["speed_kmh"] == 71.0

@@ -1,0 +1,22 @@
+from headrace.spark.session import SETTINGS, session_settings
+
+
+def test_settings_of_a_local_session():
+    """Has a session in one process as many shuffle partitions as cores, and stays on this machine?"""
+    two, all_cores, one = (session_settings(master, {}, cores=8) for master in ("local[2]", "local[*]", "local"))
+
+    assert ["2", "8", "1"] == [found["spark.sql.shuffle.partitions"] for found in (two, all_cores, one)]
+    assert "127.0.0.1" == two["spark.driver.bindAddress"]
+    assert SETTINGS.items() <= two.items()
+
+
+def test_settings_on_a_cluster():
+    """Does a session on a cluster keep the product's settings and no more?"""
+    assert dict(SETTINGS) == session_settings("spark://master:7077", {})
+
+
+def test_user_wins():
+    """Does what the user sets count more?"""
+    mine = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "7"}
+
+    assert mine.items() <= session_settings("local[2]", mine).items()
