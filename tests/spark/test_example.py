@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_counts_from_topic_to_topic(tmp_path):
-    """Does the example count each truck's reports of every minute that is over, leave out what is no report, and end (R31, R34)?"""
+    """Does the example count the reports of each minute that is over, and leave out what is none (R31, R34)?"""
     with Cluster() as cluster:
         with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
             for truck, second in (("T-1", 1), ("T-1", 21), ("T-1", 61), ("T-2", 2), ("T-2", 600)):

@@ -34,6 +34,7 @@ _SHELLS = ("bash", "zsh", "fish")
 _WORDS = {
     "server": ("start", "stop", "format"),
     **dict.fromkeys(("storage", "kafka-storage"), ("info", "format", "random-uuid")),
+    "pipeline": ("run", "validate", "explain", "list", "status", "stop", "keys"),
     "profile": ("list", "show", "use", "add", "remove"),
     "completion": _SHELLS,
 }

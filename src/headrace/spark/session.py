@@ -57,7 +57,13 @@ def spark_session(name: str, master: str = "local[*]", conf: Mapping[str, str] |
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in session_settings(master, conf or {}).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    # Spark would find the source by its name too, with a process that it gives ten seconds to start; on a busy machine
+    # it does not, and the session remembers that there is no such source.
+    from headrace.spark.source import HeadraceSource  # noqa: PLC0415
+
+    session.dataSource.register(HeadraceSource)
+    return session
 
 
 def session_settings(master: str, conf: Mapping[str, str], *, cores: int | None = None) -> dict[str, str]:
