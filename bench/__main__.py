@@ -9,20 +9,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
-from bench import plan
+from bench import plan, spark_plan
 from bench.footprint import measure_footprint
 from bench.group_workloads import Commits, Copy, warm_up_groups
 from bench.load import JavaLoad, Load
 from bench.seats import HEADRACE, KAFKA, KAFKA_FLUSH, TITLES, Seat, running_seats
+from bench.spark_application import WrongAnswer, application
 from bench.table import Results, markdown, number, shortfalls, write_into
 from bench.workloads import Numbers, Workload, warm_up
 from headrace.cli.bootstrap import SetupError
 from headrace.cli.extras import ensure_extra
+from headrace.client.fault import ClientFault
 from headrace.testing.broker_process import BrokerFailed, BrokerProcess, HeadraceProcess
 from headrace.testing.java_runner import JavaFailed
 from headrace.testing.kafka_jars import KAFKA_VERSION, PeerUnavailable, cache_directory
@@ -30,7 +32,9 @@ from headrace.testing.peer import KafkaPeer
 
 _Item = TypeVar("_Item")
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "benchmarks.md"
+_REFERENCE: Final = Path(__file__).parent.parent / "docs" / "reference"
+PAGE: Final = _REFERENCE / "benchmarks.md"
+SPARK_PAGE: Final = _REFERENCE / "spark-benchmarks.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,16 @@ class Choice:
     quick: bool
     write: bool
     alone: bool
+
+    @property
+    def spark(self) -> bool:
+        """Whether it is Spark that is measured, which has a session, a budget and a page of its own."""
+        return any(part.lower().startswith(spark_plan.SPARK) for part in self.only)
+
+    @property
+    def budget_s(self) -> float:
+        """How long it may take."""
+        return spark_plan.BUDGET_S if self.spark else plan.BUDGET_S
 
     def wants(self, name: str) -> bool:
         """Whether a workload was asked for, by a part of its name."""
@@ -60,14 +74,15 @@ def main(arguments: list[str]) -> int:
             if choice.wants(plan.FOOTPRINT):
                 _measure_footprints(choice, results, load, place, with_kafka=with_kafka)
             _measure_rounds(choice, results, load, place, with_kafka=with_kafka, begin=begin)
-    except (BrokerFailed, JavaFailed, SetupError) as failure:
+    except (BrokerFailed, ClientFault, JavaFailed, SetupError, WrongAnswer) as failure:
         print(f"stopped: {failure}", file=sys.stderr)
         return 1
-    short = shortfalls(results, plan.TARGETS)
-    table = markdown(results, plan.TARGETS) + (f"\nNot reached:\n\n{short}" if short else "")
+    targets = plan.TARGETS | spark_plan.SPARK_TARGETS
+    short = shortfalls(results, targets)
+    table = markdown(results, targets) + (f"\nNot reached:\n\n{short}" if short else "")
     print(f"\n{table}\nmeasured in {time.monotonic() - begin:.0f} s")
     if choice.write:
-        write_into(PAGE, f"{conditions}\n\n{table}")
+        write_into(SPARK_PAGE if choice.spark else PAGE, f"{conditions}\n\n{table}")
     return 0
 
 
@@ -76,13 +91,20 @@ def _parse(arguments: list[str]) -> Choice:
         prog="headrace bench", description=f"Measure Headrace beside Apache Kafka {KAFKA_VERSION}."
     )
     parser.add_argument("--rounds", type=int, help=f"how often the brokers take turns (default {plan.ROUNDS})")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="workloads whose name contains NAME")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help=f"workloads whose name contains NAME; those of `{spark_plan.SPARK}` are run only if they are named",
+    )
     parser.add_argument("--quick", action="store_true", help="one short round, under three minutes")
     parser.add_argument("--alone", action="store_true", help="leave Apache Kafka out")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name} or {SPARK_PAGE.name}")
     chosen = parser.parse_args(arguments)
-    rounds = chosen.rounds or (plan.QUICK_ROUNDS if chosen.quick else plan.ROUNDS)
-    return Choice(rounds=rounds, only=chosen.only, quick=chosen.quick, write=chosen.write, alone=chosen.alone)
+    choice = Choice(rounds=0, only=chosen.only, quick=chosen.quick, write=chosen.write, alone=chosen.alone)
+    usual = spark_plan.ROUNDS if choice.spark else plan.ROUNDS
+    return replace(choice, rounds=chosen.rounds or (plan.QUICK_ROUNDS if chosen.quick else usual))
 
 
 @contextmanager
@@ -128,24 +150,50 @@ def _measure_footprints(choice: Choice, results: Results, load: Load, place: Pat
 def _measure_rounds(
     choice: Choice, results: Results, load: Load, place: Path, *, with_kafka: bool, begin: float
 ) -> None:
-    workloads = [work for work in plan.workloads(quick=choice.quick) if choice.wants(work.name)]
-    if not workloads:
-        return
-    with running_seats(place, with_kafka=with_kafka) as seats:
-        for seat in seats:
-            if not seat.flushes:
-                records = plan.QUICK_WARM_UP_RECORDS if choice.quick else plan.WARM_UP_RECORDS
-                warm_up(seat, load, records=records)
-                if any(isinstance(work, (Commits, Copy)) for work in workloads):
-                    warm_up_groups(seat, load, records=records)
-        for round_number in range(choice.rounds):
-            round_begin = time.monotonic()
-            for work in workloads:
-                _measure_turn(results, work, seats, load, round_number)
-            now = time.monotonic()
-            if now - begin + (now - round_begin) > plan.BUDGET_S and round_number + 1 < choice.rounds:
-                print(f"stopped after round {round_number + 1}: another would exceed the time allowed")
+    with _workloads(choice, place) as workloads:
+        if not workloads:
+            return
+        with running_seats(place, with_kafka=with_kafka) as seats:
+            if not choice.spark:  # whose workloads warm themselves up
+                _warm_up(choice, workloads, seats, load)
+            _run_rounds(choice, results, workloads, seats, load, begin=begin)
+
+
+def _warm_up(choice: Choice, workloads: list[Workload], seats: list[Seat], load: Load) -> None:
+    records = plan.QUICK_WARM_UP_RECORDS if choice.quick else plan.WARM_UP_RECORDS
+    for seat in seats:
+        if not seat.flushes:
+            warm_up(seat, load, records=records)
+            if any(isinstance(work, (Commits, Copy)) for work in workloads):
+                warm_up_groups(seat, load, records=records)
+
+
+def _run_rounds(
+    choice: Choice, results: Results, workloads: list[Workload], seats: list[Seat], load: Load, *, begin: float
+) -> None:
+    for round_number in range(choice.rounds):
+        round_begin = time.monotonic()
+        for work in workloads:
+            if choice.spark and time.monotonic() - begin > choice.budget_s:
+                print(f"stopped before {work.name}: the time allowed is over")
                 return
+            _measure_turn(results, work, seats, load, round_number)
+        now = time.monotonic()
+        if now - begin + (now - round_begin) > choice.budget_s and round_number + 1 < choice.rounds:
+            print(f"stopped after round {round_number + 1}: another would exceed the time allowed")
+            return
+
+
+@contextmanager
+def _workloads(choice: Choice, place: Path) -> Iterator[list[Workload]]:
+    """What was asked for; Spark's workloads come with the application they run in."""
+    if not choice.spark:
+        yield [work for work in plan.workloads(quick=choice.quick) if choice.wants(work.name)]
+        return
+    ensure_extra("client")
+    ensure_extra("spark")
+    with application(place / "spark") as app:
+        yield [work for work in spark_plan.spark_workloads(app, quick=choice.quick) if choice.wants(work.name)]
 
 
 def _measure_turn(results: Results, work: Workload, seats: list[Seat], load: Load, round_number: int) -> None:

@@ -20,6 +20,8 @@ KAFKA_VERSION: Final = "4.3.1"
 MAVEN_TIMEOUT_S: Final = 600
 JAVAC_TIMEOUT_S: Final = 120
 
+Coordinates = tuple[tuple[str, str, str], ...]
+
 # Each set is fetched when somebody first asks for it; the others come after PEER on a class path.
 PEER: Final = "kafka"
 STREAMS_AND_CONNECT: Final = "kafka-streams"
@@ -37,6 +39,7 @@ _COORDINATES: Final = {
 }
 # The last file written: a directory without it is a copy that was interrupted.
 _COMPLETE: Final = ".complete"
+_NOTHING_ELSE: Final = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 
 
 class PeerUnavailable(Exception):
@@ -69,11 +72,16 @@ def java_command(name: str = "java") -> str:
 
 def kafka_jars(which: str = PEER) -> Path:
     """The directory of a set of Kafka's jars, filled by Maven the first time it is asked for."""
+    return fetched(f"{which}-{KAFKA_VERSION}", _COORDINATES[which])
+
+
+def fetched(name: str, coordinates: Coordinates, *, alone: bool = False) -> Path:
+    """The directory of that name in the cache, filled by Maven the first time; `alone` leaves out what they need."""
     java_command()
-    directory = cache_directory() / f"{which}-{KAFKA_VERSION}"
+    directory = cache_directory() / name
     with _locked(directory):
         if not (directory / _COMPLETE).exists():
-            _copy_dependencies(directory, _COORDINATES[which])
+            _copy_dependencies(directory, _pom(coordinates, _NOTHING_ELSE if alone else ""))
             (directory / _COMPLETE).touch()
     return directory
 
@@ -108,20 +116,21 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def _copy_dependencies(directory: Path, coordinates: tuple[tuple[str, str, str], ...]) -> None:
+def _copy_dependencies(directory: Path, project: str) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise PeerUnavailable(f"no `mvn` found: Apache Kafka {KAFKA_VERSION} is fetched by Maven coordinates")
     with tempfile.TemporaryDirectory(prefix="headrace-pom-") as place:
         pom = Path(place) / "pom.xml"
-        pom.write_text(_pom(coordinates))
+        pom.write_text(project)
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={directory}", "-DincludeScope=runtime"]
         _run([maven, "-q", "-B", "-f", str(pom), *goal], MAVEN_TIMEOUT_S, PeerUnavailable)
 
 
-def _pom(coordinates: tuple[tuple[str, str, str], ...]) -> str:
+def _pom(coordinates: Coordinates, exclusions: str) -> str:
     wanted = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
+        f"{exclusions}</dependency>"
         for group, name, version in coordinates
     )
     return (
