@@ -96,9 +96,10 @@ def test_a_crash_while_merging(spark, place, monkeypatch, crash):
     assert not (place / JOURNAL).exists()
 
 
-def test_an_empty_batch_leaves_no_file(spark, place):
+@pytest.mark.parametrize("partition_by", [[], ["day"]])
+def test_an_empty_batch_leaves_no_file(spark, place, partition_by):
     """Is nothing written for a batch without rows?"""
-    lake = Lake(spark, str(place))
+    lake = Lake(spark, str(place), partition_by=partition_by)
     lake.write(frame(spark), 0)
     assert files(place) == []
     lake.write(frame(spark, ("a", 1)), 1)

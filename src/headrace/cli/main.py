@@ -69,11 +69,14 @@ COMMANDS = {
     "produce": "headrace.cli.fronts.produce",
     "consume": "headrace.cli.fronts.consume",
     "groups": "headrace.cli.fronts.groups",
+    "pipeline": "headrace.cli.pipeline",
+    "demo": "headrace.cli.demo",
     "profile": "headrace.cli.profile_command",
     "completion": "headrace.cli.completion",
     "server": "headrace.cli.server",
     "storage": "headrace.cli.storage",
     "python": "headrace.cli.python",
+    "spark": "headrace.cli.spark",
     "bench": "headrace.cli.bench",
     "version": "headrace.cli.version",
     "--version": "headrace.cli.version",
@@ -93,11 +96,14 @@ Headrace: an event streaming broker that speaks Apache Kafka's protocol.
   headrace consume TOPIC   read them
   headrace groups ...      list, describe, members, reset, delete
 
+  headrace pipeline ...    data pipelines on Spark: run, validate, explain, list, status, stop
+  headrace demo            a truck fleet from end to end: broker, Spark pipeline, dashboard
   headrace profile ...     the clusters the tools talk to: list, show, use, add, remove
   headrace completion ...  a script that completes commands and names in bash, zsh or fish
   headrace server ...      start in the foreground, stop, format, by Kafka's rules
   headrace storage ...     look at and format log directories, make ids
   headrace python ...      Python with a Kafka client in it, for your scripts
+  headrace spark ...       the same with Spark, which reads and writes topics
   headrace bench           measure this broker beside Apache Kafka
   headrace version         which version this is
 

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
 
 if TYPE_CHECKING:
@@ -74,13 +73,12 @@ class Lake:
         if self._written_ms is None:
             self._begin(batch_id)
         self._files.delete(staging)
-        # Counted on the way: an empty batch would leave an empty file.
-        seen = Observation()
-        counted = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
-        writer = counted.repartition(*self._partition_by) if self._partition_by else counted
-        writer.write.partitionBy(*self._partition_by).parquet(staging)
-        staged = list(self._files.walk(staging)) if seen.get["rows"] else []
-        for number, fact in enumerate(staged):
+        # An empty batch leaves no file where there are partitions, and an empty one where there are none.
+        if self._partition_by:
+            frame.repartition(*self._partition_by).write.partitionBy(*self._partition_by).parquet(staging)
+        elif not frame.isEmpty():
+            frame.write.parquet(staging)
+        for number, fact in enumerate(list(self._files.walk(staging))):
             table, _, partition = fact.directory.rpartition(f"/{STAGING}")
             directory = table + partition
             self._files.move(fact.path, directory, f"batch-{batch_id:09}-{number:05}.parquet")

@@ -1,0 +1,126 @@
+"""All trucks and their clock: which records are due at a moment of the fleet's time. No sockets, no sleeping.
+
+Trucks take turns: in every period of `every_ms` each reports once, at its own moment. So the whole history of a fleet
+is a function of its seed and its size, whoever replays it and however fast.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import NamedTuple
+
+from places import CORRIDORS
+from truck import Sighting, Truck, Way, trait_of
+
+EVERY_MS = 20_000
+"""How often a truck reports."""
+
+
+class Outgoing(NamedTuple):
+    """A record to send: the key is the truck, the number of the report goes with it as a header."""
+
+    truck_id: str
+    seq: int
+    value: bytes | None
+
+
+class Fleet:
+    """Trucks, and whose turn it is."""
+
+    def __init__(self, count: int, *, seed: int, start_ms: int, every_ms: int = EVERY_MS) -> None:
+        assert count > 0, "a fleet has trucks"
+        ways = [Way(name) for name in CORRIDORS]
+        self._trucks = [
+            Truck(
+                f"T-{number:04}",
+                trait=trait_of(number),
+                way=ways[number % len(ways)],
+                chance=Random(f"{seed}/{number}"),  # noqa: S311 - not a secret
+            )
+            for number in range(count)
+        ]
+        self._chance = Random(f"{seed}/garbage")  # noqa: S311 - not a secret
+        self._start_ms = start_ms
+        self._every_ms = every_ms
+        self._turn = 0
+        self._written = (-1, "")
+
+    def until(self, now_ms: int) -> Iterator[Outgoing]:
+        """What the trucks send up to a moment, in the order of their reports; a repeated record comes repeatedly."""
+        count = len(self._trucks)
+        while True:
+            due_ms = self._start_ms + self._turn * self._every_ms // count
+            if due_ms > now_ms:
+                return
+            truck = self._trucks[self._turn % count]
+            self._turn += 1
+            sighting = truck.sighted(due_ms, due_ms - self._every_ms)
+            if sighting is not None:
+                record = Outgoing(truck.truck_id, truck.seq, self._value(truck, sighting, due_ms))
+                truck.seq += 1
+                for _ in range(sighting.times):
+                    yield record
+
+    def ledger(self) -> dict[str, int]:
+        """How many reports each truck has made: its numbers run from 0 to one less."""
+        return {truck.truck_id: truck.seq for truck in self._trucks}
+
+    def _value(self, truck: Truck, at: Sighting, now_ms: int) -> bytes | None:
+        text = (
+            f'{{"truck_id":"{truck.truck_id}","lat":{at.lat:.5f},"lon":{at.lon:.5f},"speed_kmh":{at.speed_kmh:.1f},'
+            f'"heading":{at.heading:.0f},"ts":"{self._written_time(now_ms)}","seq":{truck.seq}}}'
+        )
+        if at.garbled:
+            return self._chance.choice(GARBAGE)(text)
+        return text.encode()
+
+    def _written_time(self, now_ms: int) -> str:
+        """A time as records carry it; many reports share a second, so its text is kept."""
+        second, ms = divmod(now_ms, 1000)
+        if second != self._written[0]:
+            self._written = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+        return f"{self._written[1]}.{ms:03}Z"
+
+
+GARBAGE: tuple[Callable[[str], bytes | None], ...] = (
+    lambda text: text[: len(text) // 2].encode(),  # the connection broke in the middle
+    lambda _: b"\x00\xff\x17GPS\x02",  # another protocol
+    lambda text: text.replace('"lat":', '"lat":1').encode(),  # a place that is nowhere on earth
+    lambda text: text.replace('"speed_kmh":', '"speed_kmh":"fast","was":').encode(),
+    lambda text: (
+        text[: text.index('"ts":')].encode() + b'"ts":"1970-01-01T00:00:00Z","seq":0}'
+    ),  # a clock that lost power
+    lambda _: b"{}",
+    lambda _: None,
+)
+"""What broken devices make of a report; none of it may be mistaken for one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """A stretch of the run in which the fleet sends at a given rate."""
+
+    at_s: float
+    lasts_s: float
+    records_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetClock:
+    """The fleet's time as a function of the seconds since its start: faster than ours, and in a burst much faster."""
+
+    start_ms: int
+    speedup: float
+    count: int
+    every_ms: int = EVERY_MS
+    burst: Burst | None = None
+
+    def at(self, elapsed_s: float) -> int:
+        """The fleet's time after so many seconds."""
+        fast_s = 0.0
+        faster = 0.0
+        if self.burst is not None:
+            fast_s = min(max(elapsed_s - self.burst.at_s, 0.0), self.burst.lasts_s)
+            faster = self.burst.records_per_s * self.every_ms / (1000 * self.count)
+        return self.start_ms + round(1000 * ((elapsed_s - fast_s) * self.speedup + fast_s * faster))

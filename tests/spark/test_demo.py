@@ -1,0 +1,236 @@
+"""`headrace demo` from end to end, undisturbed and with its programs killed under it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from seeds import chance_for
+from spark.trucks_oracle import Expected, need_spark, read, sent_number
+
+from topics import ALERTS, DEAD_LETTERS, GPS, POSITIONS  # isort: skip - found through the oracle
+
+PATIENCE_S = 900
+
+
+class RunningDemo:
+    """A demo as a process, with its files; what it started is gone when the context is left, or the test fails."""
+
+    def __init__(self, place, *words):
+        self.place = place
+        self.data = place / "demo"
+        self._output = (place / "output").open("w+")
+        command = [sys.executable, "-m", "headrace.cli", "demo", "--headless", "--data", self.data, "--output", "json"]
+        self.process = subprocess.Popen(
+            [*command, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "XDG_STATE_HOME": str(place / "state")},
+            start_new_session=True,
+        )
+        self.seen = set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._output.close()
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(PATIENCE_S)
+
+    def said(self):
+        """Everything it printed."""
+        return (self.place / "output").read_text()
+
+    def processes(self):
+        """Its programs by name, once the fleet drives."""
+        path = self.data / "processes.json"
+        found = json.loads(path.read_text()) if path.exists() else {}
+        self.seen |= set(found.values())
+        return found
+
+    def wait_for(self, done, what):
+        """Until something is so, as long as the demo lives."""
+        end = time.monotonic() + PATIENCE_S
+        while not done():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < end, f"waited for {what}:\n{self.said()}"
+            time.sleep(0.2)
+
+    def kill(self, name):
+        """Kill a program at once, and wait until another one is in its place."""
+        victim = self.processes()[name]
+        os.kill(victim, signal.SIGKILL)
+        self.wait_for(lambda: self.processes().get(name) not in {victim, None}, f"a new {name}")
+
+    def kill_worker(self):
+        """Kill the processes in which Spark runs Python."""
+        workers = [pid for pid in descendants(self.processes()["pipeline"]) if "-m pyspark.daemon" in command_of(pid)]
+        for pid in workers:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        assert workers, "Spark has workers"
+
+    def positions(self):
+        """How many reports the demo has accounted for so far."""
+        log = self.data / "accounting.log"
+        lines = [line for line in log.read_text().splitlines() if " processed," in line] if log.exists() else []
+        return int(lines[-1].split()[0]) if lines else 0
+
+    def result(self):
+        """What it says at its end."""
+        self.process.wait(PATIENCE_S)
+        text = self.said()
+        assert 0 == self.process.returncode, text
+        return json.loads(text[text.index("{\n") :])
+
+
+def descendants(pid):
+    """All processes below one."""
+    below = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        below.setdefault(int(text[text.rindex(")") + 2 :].split()[1]), []).append(int(path.parent.name))
+    found, queue = [], [pid]
+    while queue:
+        children = below.get(queue.pop(), [])
+        found += children
+        queue += children
+    return found
+
+
+def command_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def is_alive(pid):
+    return Path(f"/proc/{pid}").exists() and ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+
+
+@pytest.fixture(scope="module")
+def _everything():
+    """What a demo needs beside Headrace."""
+    need_spark()
+
+
+@pytest.mark.usefixtures("_everything")
+@pytest.mark.timeout(1800)
+def test_demo(tmp_path):
+    """Does a short demo account for every report, show its latency and leave no process behind? R32"""
+    with RunningDemo(tmp_path, "--trucks", "40", "--speedup", "60", "--duration", "15") as demo:
+        demo.wait_for(demo.processes, "the fleet")
+        below = set(descendants(demo.process.pid))
+        found = demo.result()
+
+    assert found["whole"]
+    assert found["sent"] == found["processed"] + found["dead_lettered"] > 500
+    assert found["dead_lettered"] > 0
+    assert 0 == found["lag"]
+    assert found["notified"] == sum(found["alerts"].values()) > 0
+    assert 0 < found["latency_p50_ms"] <= found["latency_p99_ms"]
+    assert set() == {pid for pid in below | demo.seen if is_alive(pid)}
+
+
+@pytest.mark.usefixtures("_everything")
+@pytest.mark.timeout(1800)
+def test_ctrl_c_ends_in_order(tmp_path):
+    """Does Ctrl-C while the fleet drives end everything, with the account closed?"""
+    with RunningDemo(tmp_path, "--trucks", "25", "--speedup", "60") as demo:
+        demo.wait_for(lambda: demo.positions() > 0, "the first positions")
+        below = set(descendants(demo.process.pid))
+        os.killpg(demo.process.pid, signal.SIGINT)
+        found = demo.result()
+
+    assert found["whole"]
+    assert set() == {pid for pid in below if is_alive(pid)}
+
+
+def survives(place, kills, chance):
+    """Kill programs while a fleet drives; afterwards the account must be whole, record by record."""
+    with RunningDemo(place, "--trucks", "50", "--speedup", "30", "--seed", str(chance.randrange(1000))) as demo:
+        for kill in kills:
+            before = demo.positions()
+            demo.wait_for(lambda before=before: demo.positions() > before, f"progress before {kill} dies")
+            time.sleep(chance.uniform(0, 2))  # a moment nobody chose
+            demo.kill_worker() if kill == "worker" else demo.kill(kill)
+        before = demo.positions()
+        demo.wait_for(lambda: demo.positions() > before, "progress after the last kill")
+        demo.process.send_signal(signal.SIGINT)
+        found = demo.result()
+
+    assert found["whole"], found
+    assert found["sent"] == found["processed"] + found["dead_lettered"]
+    assert 0 == found["alerts_twice"]
+    assert 0 == found["lag"]
+    assert_outcome(demo)
+
+
+def assert_outcome(demo):
+    """The topics hold, record by record, what the rules make of what was sent."""
+    from headrace.testing.broker_process import HeadraceProcess
+
+    class Again(HeadraceProcess):
+        """A broker on the data the demo left."""
+
+    broker = Again(demo.place / "again", settings={"log.dirs": str(demo.data / "data")})
+    with broker:
+        expected = Expected(read(broker.bootstrap, GPS))
+        positions = [json.loads(record.value) for record in read(broker.bootstrap, POSITIONS)]
+        letters = read(broker.bootstrap, DEAD_LETTERS)
+        ids = [json.loads(record.value)["alert_id"] for record in read(broker.bootstrap, ALERTS)]
+
+    assert expected.positions() == sorted((one["truck_id"], one["seq"]) for one in positions)
+    assert expected.bad == {(record.key.decode(), sent_number(record)) for record in letters}
+    assert len(ids) == len(set(ids))
+    assert expected.alerts <= set(ids) <= expected.alerts | expected.late_alerts
+
+
+@pytest.mark.usefixtures("_everything")
+@pytest.mark.timeout(1800)
+def test_survives_kills(tmp_path):
+    """Is every report processed or dead-lettered, and every alert told once, when driver, worker and broker die? R35"""
+    survives(tmp_path, ["pipeline", "worker", "broker"], chance_for("demo-kills", campaign=False))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("_everything")
+@pytest.mark.timeout(7200)
+def test_survives_many_kills(tmp_path):
+    """The same, over a long drive with many kills in random order?"""
+    chance = chance_for("demo-many-kills", campaign=True)
+    kills = chance.choices(["pipeline", "worker", "broker"], k=int(os.environ.get("HEADRACE_KILLS", "12")))
+    survives(tmp_path, kills, chance)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--brokers", "3"], "not served yet"),
+        (["--trucks", "0"], "at least 1"),
+        (["--speedup", "fast"], "speedup is a number above 0"),
+        (["somewhere"], "not understood"),
+    ],
+)
+def test_refusals(words, sentence):
+    """Is what the demo cannot do refused in a sentence before anything starts?"""
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace.cli", "demo", *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert 1 == done.returncode
+    assert sentence in done.stderr

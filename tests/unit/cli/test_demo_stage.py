@@ -1,0 +1,36 @@
+"""The place a demo happens in."""
+
+import socket
+
+import pytest
+
+from headrace.cli.demo_stage import free_ports, make_stage, set_stage, trucks_directory
+from headrace.cli.setup_error import SetupError
+from headrace.pipeline.file import load_pipeline
+
+
+@pytest.mark.parametrize(("fastest", "delay_ms"), [(1.0, 120_000), (20.0, 300_000), (100.0, 1_500_000)])
+def test_pipeline_waits_longer_for_a_faster_clock(tmp_path, fastest, delay_ms):
+    """Is the copied pipeline one that can be read, under its own name, with a watermark for the fleet's clock?"""
+    set_stage(tmp_path, fastest=fastest, pipeline="fleet-7")
+    pipeline = load_pipeline(tmp_path / "fleet.toml")
+
+    assert ("fleet-7", delay_ms) == (pipeline.name, pipeline.sources["gps"].watermark.delay_ms)
+    assert {path.name for path in trucks_directory().glob("*.py")} == {path.name for path in tmp_path.glob("*.py")}
+
+
+def test_named_directory_must_be_empty(tmp_path):
+    """Is a directory with something in it refused rather than mixed with a demo?"""
+    assert tmp_path / "new" == make_stage(str(tmp_path / "new"))
+
+    with pytest.raises(SetupError, match="is not empty"):
+        make_stage(str(tmp_path))
+
+
+def test_ports_are_free():
+    """Can both ports that were found be listened on?"""
+    port = free_ports()
+
+    for number in (port, port + 1):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", number))
