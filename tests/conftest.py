@@ -20,8 +20,17 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-ALONE = ("tests/crash/", "tests/hostile/", "tests/tidy/")
-"""Where tests measure what a broker takes, kill what is at work, or report on the whole."""
+ALONE = (
+    "tests/crash/",
+    "tests/hostile/",
+    "tests/spark/test_demo.py",
+    "tests/spark/test_exactly_once.py",
+    "tests/spark/test_pipeline_cluster.py",
+    "tests/spark/test_pipeline_process.py",
+    "tests/spark/test_trucks.py",
+    "tests/tidy/",
+)
+"""Where tests measure what a broker takes, kill what is at work, start many processes, or report on the whole."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -31,7 +31,8 @@ class RunningDemo:
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "XDG_STATE_HOME": str(place / "state")},
+            # What asyncio says in its debug mode would stand between the lines.
+            env={**os.environ, "XDG_STATE_HOME": str(place / "state"), "PYTHONASYNCIODEBUG": ""},
             start_new_session=True,
         )
         self.seen = set()
@@ -200,6 +201,7 @@ def assert_outcome(demo):
     assert expected.alerts <= set(ids) <= expected.alerts | expected.late_alerts
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_everything")
 @pytest.mark.timeout(1800)
 def test_survives_kills(tmp_path):

@@ -124,6 +124,7 @@ def test_killed_at_any_moment(tmp_path, chance):
         run_random(broker, tmp_path, chance, ("broker", "worker", "driver", "broker", "worker"), records=2000)
 
 
+@pytest.mark.long
 @pytest.mark.java
 def test_killed_at_any_moment_on_kafka(tmp_path, chance):
     """The same with Apache Kafka as the broker: is it our sink that holds, and not our broker that forgives?"""
@@ -148,6 +149,7 @@ def test_long_killed_at_any_moment(tmp_path, chance):
         run_random(broker, tmp_path, chance, ["broker", "driver", *kills], records=300 * KILLS)
 
 
+@pytest.mark.long
 def test_too_late(tmp_path, chance):
     """A query was down for longer than its decided transactions could wait: is what they lost written again, once?"""
     with Cluster(SETTINGS) as cluster, CopyJob(cluster.bootstrap, tmp_path, records=1500) as job:

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from headrace.cli import extras
 from headrace.cli.pipeline import main
 from headrace.pipeline import runs
 from headrace.pipeline.progress import Tracker
@@ -82,6 +83,7 @@ def test_the_graph(ask):
 def test_nobody_says_where_the_cluster_is(ask, monkeypatch):
     """Is a run without an address refused in a sentence, before Spark starts?"""
     monkeypatch.delenv("HEADRACE_BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setattr(extras, "ensure_extra", lambda _: None)
     code, _, err = ask("run", "copy.toml")
 
     assert (code, err.splitlines()[0]) == (1, "Nobody says where the cluster is.")
