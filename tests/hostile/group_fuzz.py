@@ -70,6 +70,7 @@ class Pools:
             "bytes": BYTES,
             "int8": (0, 1, -1, 127),
             "int16": (0, 1, 2, -1, 32_767),
+            "uint16": (0, 1, 9092, 65_535),
             "int64": LONG_NUMBERS,
         }
         return chance.choice(choices.get(kind, NUMBERS))

@@ -27,6 +27,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quiet_asyncio():
+    """What asyncio says in its debug mode would stand between the lines that programs under test print."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONASYNCIODEBUG", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark():
     """A Spark session as the product makes it, small."""

@@ -31,8 +31,7 @@ class RunningDemo:
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            # What asyncio says in its debug mode would stand between the lines.
-            env={**os.environ, "XDG_STATE_HOME": str(place / "state"), "PYTHONASYNCIODEBUG": ""},
+            env={**os.environ, "XDG_STATE_HOME": str(place / "state")},
             start_new_session=True,
         )
         self.seen = set()
