@@ -118,14 +118,54 @@ class RegisterBrokerRecord(Struct, frozen=True, kw_only=True, gc=False):
     log_dirs: tuple[UUID, ...] = ()
 
 
+class UnregisterBrokerRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """A broker is no longer part of the cluster."""
+
+    broker_id: int = 0
+    broker_epoch: int = 0
+
+
 class BrokerRegistrationChangeRecord(Struct, frozen=True, kw_only=True, gc=False):
-    """A broker was fenced, unfenced, or began its controlled shutdown; 0 leaves a state as it was."""
+    """A broker was fenced (1), unfenced (-1), began its shutdown (1), or lost log dirs; 0 and () change nothing."""
 
     broker_id: int = 0
     broker_epoch: int = 0
     fenced: int = 0
     in_controlled_shutdown: int = 0
     log_dirs: tuple[UUID, ...] = ()
+
+
+class ControllerEndpoint(Struct, frozen=True, kw_only=True, gc=False):
+    """One address of a controller."""
+
+    name: str = ""
+    host: str = ""
+    port: int = 0
+    security_protocol: int = 0
+
+
+class ControllerFeature(Struct, frozen=True, kw_only=True, gc=False):
+    """A feature a controller supports."""
+
+    name: str = ""
+    min_supported_version: int = 0
+    max_supported_version: int = 0
+
+
+class RegisterControllerRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """A controller told the active one where it is and what it supports (KIP-919)."""
+
+    controller_id: int = 0
+    incarnation_id: UUID = ZERO_ID
+    zk_migration_ready: bool = False
+    end_points: tuple[ControllerEndpoint, ...] = ()
+    features: tuple[ControllerFeature, ...] = ()
+
+
+class ClearElrRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """The eligible leader replicas of a topic, or of all where no name stands, are void: the rules changed."""
+
+    topic_name: str = ""
 
 
 class NoOpRecord(Struct, frozen=True, kw_only=True, gc=False):
@@ -141,6 +181,9 @@ MetadataRecord = (
     | FeatureLevelRecord
     | ProducerIdsRecord
     | RegisterBrokerRecord
+    | UnregisterBrokerRecord
     | BrokerRegistrationChangeRecord
+    | RegisterControllerRecord
+    | ClearElrRecord
     | NoOpRecord
 )

@@ -8,6 +8,7 @@ import pytest
 from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC, Metadata, PartitionState
 from headrace.model.metadata_records import (
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -16,8 +17,10 @@ from headrace.model.metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 
 ORDERS = UUID(int=1001)
@@ -168,6 +171,127 @@ def test_registration_change_keeps_what_it_does_not_name():
 
     assert not metadata.brokers[1].fenced
     assert metadata.brokers[1].in_controlled_shutdown
+
+
+def test_brokers_leave_and_controllers_are_known():
+    """Is a broker that unregistered gone, and a controller found by its id?"""
+    controller = RegisterControllerRecord(controller_id=7)
+    metadata = replayed(
+        RegisterBrokerRecord(broker_id=1, broker_epoch=7),
+        RegisterBrokerRecord(broker_id=2, broker_epoch=8),
+        UnregisterBrokerRecord(broker_id=1, broker_epoch=7),
+        controller,
+    )
+
+    assert [2] == list(metadata.brokers)
+    assert {7: controller} == metadata.controllers
+
+
+def test_active_is_who_serves_and_stays():
+    """Is a broker active only while it is registered, not fenced and not about to stop?"""
+    metadata = replayed(
+        RegisterBrokerRecord(broker_id=1),
+        RegisterBrokerRecord(broker_id=2, fenced=True),
+        RegisterBrokerRecord(broker_id=3, in_controlled_shutdown=True),
+    )
+
+    assert [1] == [broker_id for broker_id in range(5) if metadata.is_active(broker_id)]
+
+
+def test_partition_is_described_with_everything():
+    """Are eligible replicas, moves, directories and the recovery state kept, and changed when they are named?"""
+    whole = PartitionRecord(
+        partition_id=0,
+        topic_id=ORDERS,
+        replicas=(1, 2, 3),
+        isr=(1,),
+        leader=1,
+        adding_replicas=(3,),
+        removing_replicas=(2,),
+        leader_recovery_state=1,
+        directories=(ORDERS, ORDERS, ORDERS),
+        eligible_leader_replicas=(2,),
+        last_known_elr=(1,),
+    )
+    change = PartitionChangeRecord(
+        partition_id=0,
+        topic_id=ORDERS,
+        adding_replicas=(),
+        removing_replicas=(),
+        leader_recovery_state=0,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+        directories=(UUID(int=5), ORDERS, ORDERS),
+    )
+    metadata = replayed(TopicRecord(name="orders", topic_id=ORDERS), whole)
+    before = metadata.partition(ORDERS, 0)
+    metadata.replay(change)
+    after = metadata.partition(ORDERS, 0)
+
+    assert before is not None
+    assert ((3,), (2,), 1, (2,), (1,), True) == (
+        before.adding_replicas,
+        before.removing_replicas,
+        before.leader_recovery_state,
+        before.elr,
+        before.last_known_elr,
+        before.is_reassigning,
+    )
+    assert after == PartitionState(
+        index=0,
+        replicas=(1, 2, 3),
+        isr=(1,),
+        leader=1,
+        leader_epoch=0,
+        partition_epoch=1,
+        directories=(UUID(int=5), ORDERS, ORDERS),
+    )
+
+
+def test_partition_that_is_not_there_is_none():
+    """Is an unknown topic or number answered with None?"""
+    metadata = replayed(TopicRecord(name="orders", topic_id=ORDERS), partition(0, 1))
+
+    assert [None, None, None] == [metadata.partition(*key) for key in ((UUID(int=5), 0), (ORDERS, 1), (ORDERS, -1))]
+
+
+@pytest.mark.parametrize(("topic", "cleared"), [("orders", [True, False]), ("", [True, True])])
+def test_eligible_replicas_are_cleared_of_one_topic_or_of_all(topic, cleared):
+    """Does the record make the ELR of a topic, or of all topics, void, as a change of each partition that has one?"""
+    metadata = replayed(
+        TopicRecord(name="orders", topic_id=ORDERS),
+        TopicRecord(name="other", topic_id=UUID(int=1002)),
+        *(
+            PartitionRecord(
+                partition_id=0, topic_id=topic_id, replicas=(1, 2), isr=(1,), leader=1, eligible_leader_replicas=(2,)
+            )
+            for topic_id in (ORDERS, UUID(int=1002))
+        ),
+        ClearElrRecord(topic_name=topic),
+    )
+
+    states = [metadata.topics[name].partitions[0] for name in ("orders", "other")]
+    assert cleared == [not state.elr for state in states]
+    assert cleared == [state.partition_epoch == 1 for state in states]
+
+
+def test_feature_at_level_zero_is_off():
+    """Is a feature that was set to 0 as if it had never been?"""
+    metadata = replayed(
+        FeatureLevelRecord(name="group.version", feature_level=1),
+        FeatureLevelRecord(name="group.version", feature_level=0),
+    )
+
+    assert {} == metadata.features
+
+
+def test_index_forgets_a_removed_topic():
+    """Is nothing left in the index of a topic that is gone?"""
+    metadata = replayed(
+        TopicRecord(name="orders", topic_id=ORDERS), partition(0, 1, 2), RemoveTopicRecord(topic_id=ORDERS)
+    )
+
+    assert Metadata().index == metadata.index
 
 
 def test_every_kind_of_record_can_be_replayed():

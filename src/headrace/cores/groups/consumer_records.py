@@ -32,23 +32,8 @@ if TYPE_CHECKING:
 GONE_EPOCH = -1
 
 
-def _group(groups: Groups, group_id: str, *, create: bool) -> ConsumerGroup | None:
-    """The group a record is about; a record that says something makes the group be there.
-
-    A group of another kind under the same name only held offsets, or its own tombstones were compacted away.
-    """
-    group = groups.groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group
-    if not create:
-        return None
-    created = ConsumerGroup(group_id)
-    groups.groups[group_id] = created
-    return created
-
-
 def _metadata(groups: Groups, key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -61,7 +46,7 @@ def _metadata(groups: Groups, key: ConsumerGroupMetadataKey, value: ConsumerGrou
 def _partition_metadata(
     groups: Groups, key: ConsumerGroupPartitionMetadataKey, value: ConsumerGroupPartitionMetadataValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is not None:
         group.has_partition_metadata = value is not None
 
@@ -69,7 +54,7 @@ def _partition_metadata(
 def _member(
     groups: Groups, key: ConsumerGroupMemberMetadataKey, value: ConsumerGroupMemberMetadataValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -84,7 +69,7 @@ def _current(
     key: ConsumerGroupCurrentMemberAssignmentKey,
     value: ConsumerGroupCurrentMemberAssignmentValue | None,
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is None:
         return
     old = group.members.get(key.member_id)
@@ -102,7 +87,7 @@ def _target(
     key: ConsumerGroupTargetAssignmentMemberKey,
     value: ConsumerGroupTargetAssignmentMemberValue | None,
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -118,7 +103,7 @@ def _target_metadata(
     key: ConsumerGroupTargetAssignmentMetadataKey,
     value: ConsumerGroupTargetAssignmentMetadataValue | None,
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is not None:
         group.assignment_epoch = NO_ASSIGNMENT_EPOCH if value is None else value.assignment_epoch
         group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
@@ -127,7 +112,7 @@ def _target_metadata(
 def _regex(
     groups: Groups, key: ConsumerGroupRegularExpressionKey, value: ConsumerGroupRegularExpressionValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ConsumerGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:

@@ -14,7 +14,9 @@ from msgspec import Struct
 
 from headrace.cores.groups.classic import refresh_session
 from headrace.cores.groups.classic_group import ClassicGroup
+from headrace.cores.groups.consumer_group import ConsumerGroup
 from headrace.cores.groups.group import GroupType
+from headrace.cores.groups.streams_group import StreamsGroup
 from headrace.cores.outcome import Outcome
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.group_records import OffsetCommitKey, OffsetCommitValue
@@ -62,6 +64,7 @@ class CommitCommand(Struct, frozen=True, kw_only=True):
     retention_ms: int = NO_RETENTION
     unknown_group: ErrorCode = ErrorCode.ILLEGAL_GENERATION
     """What a member of a group that is not there is told; it depends on what its client understands."""
+    knows_member_epochs: bool = True
 
 
 class FetchedTopic(Struct, frozen=True, kw_only=True):
@@ -107,12 +110,26 @@ def commit(groups: Groups, command: CommitCommand, token: Token, now_ms: int) ->
         raise KafkaError(command.unknown_group, f"Group {command.group_id} not found.")
     check = None
     if group is not None:
+        if not command.knows_member_epochs:
+            _refuse_members_by_epoch(group, command.member_id)
         check = group.check_commit(command.member_id, command.instance_id, command.generation_id, transactional=False)
     outcome = Outcome()
     errors = _write(groups, command, check, outcome, now_ms)
     if isinstance(group, ClassicGroup):
         refresh_session(group, command.member_id, outcome, now_ms)
     return outcome.reply(token, errors)
+
+
+def _refuse_members_by_epoch(group: Group, member_id: str) -> None:
+    """KafkaError for a member of the newer protocols whose client cannot be told that its epoch is stale."""
+    modern = isinstance(group, StreamsGroup) and member_id in group.members
+    if isinstance(group, ConsumerGroup):
+        member = group.members.get(member_id)
+        modern = member is not None and member.classic is None
+    if modern:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION, "Members of consumer and streams groups commit with version 9 or above."
+        )
 
 
 def commit_in_transaction(

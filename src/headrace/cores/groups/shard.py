@@ -6,7 +6,7 @@ this one only finds the right module. Steps are functions of those modules and g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from headrace.cores.groups import classic, consumer, offsets, share, streams, upgrade
 from headrace.cores.groups.group import GroupType
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.cores.groups.classic_commands import HeartbeatCommand, JoinCommand, LeaveCommand, SyncCommand
+    from headrace.cores.groups.consumer_group import ConsumerGroup
     from headrace.cores.groups.group import Group
     from headrace.cores.groups.limits import GroupLimits
+    from headrace.cores.groups.share_group import ShareGroup
+    from headrace.cores.groups.streams_group import StreamsGroup
     from headrace.cores.metadata import Metadata
     from headrace.cores.outcome import TimerKey, Token
 
 NO_PRODUCER = -1
+GroupT = TypeVar("GroupT", "ConsumerGroup", "ShareGroup", "StreamsGroup")
 
 
 class Kind(Protocol):
@@ -97,6 +101,19 @@ class Groups:
         # A record of a kind that is not served stays in the log and means nothing here.
         if replay is not None:
             replay(self, key, value)
+
+    def told_of(self, kind: type[GroupT], group_id: str, *, create: bool) -> GroupT | None:
+        """The group a record is about; a record that says something makes the group be there.
+
+        A group of another kind under the same name only held offsets, or its own tombstones were compacted away.
+        """
+        group = self.groups.get(group_id)
+        if isinstance(group, kind):
+            return group
+        if not create:
+            return None
+        created = self.groups[group_id] = kind(group_id)
+        return created
 
     def replay_end(self, producer_id: int, *, commit: bool) -> None:
         """A producer's transaction has ended: its offsets count from now on, or are forgotten."""

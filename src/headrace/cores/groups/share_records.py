@@ -32,20 +32,8 @@ if TYPE_CHECKING:
     from headrace.cores.groups.shard import Groups
 
 
-def _group(groups: Groups, group_id: str, *, create: bool) -> ShareGroup | None:
-    """The group a record is about; a record that says something makes the group be there."""
-    group = groups.groups.get(group_id)
-    if isinstance(group, ShareGroup):
-        return group
-    if not create:
-        return None
-    created = ShareGroup(group_id)
-    groups.groups[group_id] = created
-    return created
-
-
 def _metadata(groups: Groups, key: ShareGroupMetadataKey, value: ShareGroupMetadataValue | None) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ShareGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -56,7 +44,7 @@ def _metadata(groups: Groups, key: ShareGroupMetadataKey, value: ShareGroupMetad
 
 
 def _member(groups: Groups, key: ShareGroupMemberMetadataKey, value: ShareGroupMemberMetadataValue | None) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ShareGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -74,7 +62,7 @@ def _member(groups: Groups, key: ShareGroupMemberMetadataKey, value: ShareGroupM
 def _target_epoch(
     groups: Groups, key: ShareGroupTargetAssignmentMetadataKey, value: ShareGroupTargetAssignmentMetadataValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ShareGroup, key.group_id, create=value is not None)
     if group is not None:
         group.assignment_epoch = 0 if value is None else value.assignment_epoch
         group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
@@ -83,7 +71,7 @@ def _target_epoch(
 def _target(
     groups: Groups, key: ShareGroupTargetAssignmentMemberKey, value: ShareGroupTargetAssignmentMemberValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ShareGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -95,7 +83,7 @@ def _target(
 def _current(
     groups: Groups, key: ShareGroupCurrentMemberAssignmentKey, value: ShareGroupCurrentMemberAssignmentValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ShareGroup, key.group_id, create=value is not None)
     if group is None:
         return
     member = group.members.get(key.member_id)
@@ -114,7 +102,7 @@ def _current(
 def _state_topics(
     groups: Groups, key: ShareGroupStatePartitionMetadataKey, value: ShareGroupStatePartitionMetadataValue | None
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(ShareGroup, key.group_id, create=value is not None)
     if group is None:
         return
     group.state_topics = (

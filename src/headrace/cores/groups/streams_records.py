@@ -32,23 +32,8 @@ if TYPE_CHECKING:
     from headrace.cores.groups.shard import Groups
 
 
-def _group(groups: Groups, group_id: str, *, create: bool) -> StreamsGroup | None:
-    """The group a record is about; a record that says something makes the group be there.
-
-    A group of another kind under the same name only held offsets, or its own tombstones were compacted away.
-    """
-    group = groups.groups.get(group_id)
-    if isinstance(group, StreamsGroup):
-        return group
-    if not create:
-        return None
-    created = StreamsGroup(group_id)
-    groups.groups[group_id] = created
-    return created
-
-
 def _metadata(groups: Groups, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(StreamsGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -62,13 +47,13 @@ def _metadata(groups: Groups, key: StreamsGroupMetadataKey, value: StreamsGroupM
 
 
 def _topology(groups: Groups, key: StreamsGroupTopologyKey, value: StreamsGroupTopologyValue | None) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(StreamsGroup, key.group_id, create=value is not None)
     if group is not None:
         group.set_topology(value)
 
 
 def _member(groups: Groups, key: StreamsGroupMemberMetadataKey, value: StreamsGroupMemberMetadataValue | None) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(StreamsGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -83,7 +68,7 @@ def _current(
     key: StreamsGroupCurrentMemberAssignmentKey,
     value: StreamsGroupCurrentMemberAssignmentValue | None,
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(StreamsGroup, key.group_id, create=value is not None)
     if group is None:
         return
     old = group.members.get(key.member_id)
@@ -106,7 +91,7 @@ def _target(
     key: StreamsGroupTargetAssignmentMemberKey,
     value: StreamsGroupTargetAssignmentMemberValue | None,
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(StreamsGroup, key.group_id, create=value is not None)
     if group is None:
         return
     if value is None:
@@ -126,7 +111,7 @@ def _target_metadata(
     key: StreamsGroupTargetAssignmentMetadataKey,
     value: StreamsGroupTargetAssignmentMetadataValue | None,
 ) -> None:
-    group = _group(groups, key.group_id, create=value is not None)
+    group = groups.told_of(StreamsGroup, key.group_id, create=value is not None)
     if group is not None:
         group.assignment_epoch = NO_ASSIGNMENT_EPOCH if value is None else value.assignment_epoch
         group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
