@@ -7,7 +7,7 @@ import inspect
 from pathlib import Path
 
 from headrace.broker.api import Api
-from headrace.broker.dispatch import load_apis
+from headrace.broker.dispatch import declared_apis
 from headrace.wire.apis import APIS
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference" / "apis.md"
@@ -23,11 +23,11 @@ What is declared there is what ApiVersions advertises; nothing else is served.
 
 def render() -> str:
     """The whole page."""
-    apis = sorted(load_apis().values(), key=lambda api: api.key)
+    apis = sorted(declared_apis().values(), key=lambda api: api.key)
     rows = ["| Key | API | Versions | Controller listener |", "|--:|---|---|:-:|"]
     rows += [
         f"| {api.key} | [{APIS[api.key].name}](#{APIS[api.key].name.lower()}) | {api.low}-{api.high} | "
-        f"{'yes' if api.controller else ''} |"
+        f"{'only' if not api.on_brokers else 'yes' if api.controller else ''} |"
         for api in apis
     ]
     sections = [f"## {APIS[api.key].name}\n\n{_header(api)}\n" for api in apis]

@@ -10,8 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.broker.broker import Broker
+    from headrace.model.errors import KafkaError
     from headrace.net.connection import Connection
     from headrace.wire.header import RequestHeader
+
+FORWARDED = frozenset({19, 20, 33, 37, 43, 44, 45, 46, 55, 57, 64, 80, 81})
+"""APIs that are the active controller's to answer, and that a broker which is asked hands on (KIP-590)."""
+
+AMONG_NODES = frozenset({52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82})
+"""APIs that only nodes speak, and only at a controller's listener, by Kafka's schemas."""
 
 
 class Call:
@@ -43,3 +50,15 @@ class Api(Struct, frozen=True, kw_only=True):
     """Told to clients instead of `low`, where they need to hear of versions we refuse."""
     controller: bool = False
     """Also answered on a controller listener."""
+    refuse: Callable[[Any, KafkaError], Any] | None = None
+    """(request, error) -> response, for a forwarded request that nobody could be found to answer."""
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Whether only the active controller can answer, so that others hand the request on to it."""
+        return self.key in FORWARDED
+
+    @property
+    def on_brokers(self) -> bool:
+        """Whether clients are served it on the listeners of brokers."""
+        return self.key not in AMONG_NODES

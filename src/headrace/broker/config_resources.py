@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headrace.cores.controller import ConfigChange, change_configs
 from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC
@@ -72,6 +72,21 @@ async def alter_resources(
     )
 
 
+def refused_resources(
+    resources: Iterable[Any], error: KafkaError, *, answer: Callable[..., Answer]
+) -> tuple[Answer, ...]:
+    """The same error for each resource of a request."""
+    return tuple(
+        answer(
+            error_code=int(error.code),
+            error_message=error.message or None,
+            resource_type=one.resource_type,
+            resource_name=one.resource_name,
+        )
+        for one in resources
+    )
+
+
 async def _alter_turn(
     broker: Broker, wanted: Sequence[Alteration], count: Counter[tuple[int, str]], *, validate_only: bool
 ) -> list[KafkaError | None]:
@@ -90,7 +105,6 @@ async def _alter_turn(
             partial(
                 change_configs,
                 wanted=list(commands.values()),
-                brokers=broker.live_brokers,
                 validate_only=validate_only,
             )
         )
@@ -118,7 +132,8 @@ def _config_change(broker: Broker, one: Alteration) -> ConfigChange:
             _check_topic_name(one.resource_name)
             change = partial(_altered_topic, broker, one)
         case ResourceType.BROKER:
-            if one.resource_name:
+            known = {*broker.metadata.brokers, *broker.metadata.controllers}
+            if one.resource_name and one.resource_name not in map(str, known):
                 require_own_id(one.resource_name, broker.node_id, expected=f"{broker.node_id},", kind="Node")
             change = partial(_altered_broker, broker, one)
         case ResourceType.GROUP:

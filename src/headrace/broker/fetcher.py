@@ -9,10 +9,11 @@ index and the pages that a search needs, if they are not in memory.
 from __future__ import annotations
 
 import asyncio
-import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from headrace.broker.partition import not_led_here
+from headrace.cores.replication.read_replica import THE_LEADER
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.net.reply import Buffers, PendingReply
 from headrace.storage.readable_log import NotAtHand
@@ -36,11 +37,16 @@ COLD_BYTES_MAX = 16 * 1024 * 1024
 """How much one fetch reads from a cold disk; the client asks again for more."""
 COLD_FETCHES_MAX = 4
 READ_COMMITTED = 1
+FOLLOWERS_FIRST = 11
+"""Clients of this version on may read from followers (KIP-392)."""
+HINTS_FIRST = 16
+"""Clients of this version on are told who leads instead (KIP-951)."""
+HINTED = frozenset({int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH)})
 
 TopicKey = str | UUID
 
 
-class _Found:
+class Found:
     """What one evaluation found for one partition; the marks are -1 where there is only an error to tell."""
 
     __slots__ = (
@@ -53,6 +59,7 @@ class _Found:
         "last_stable_offset",
         "log_start_offset",
         "partition",
+        "preferred",
         "records",
         "span",
     )
@@ -63,6 +70,8 @@ class _Found:
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
         self.diverging_epoch: tuple[int, int] | None = None
         self.partition: Partition | None = None
+        self.preferred = THE_LEADER
+        """The replica that the consumer should rather read from."""
         self.span: Span | None = None
         self.is_cold = False
         """Whether the disk must be asked where the records are; they are looked for again when a thread did that."""
@@ -78,46 +87,56 @@ class _Found:
         self.is_cold = False
         self.aborted = ()
 
-    def read(
-        self, partition: Partition, budget: int, *, at_least_one: bool, committed: bool, wait: bool = False
-    ) -> None:
+    def read(self, partition: Partition, budget: int, fetch: Fetch, *, at_least_one: bool, wait: bool = False) -> None:
         """Find the batches to return and the marks to tell."""
         asked = self.cached.asked
-        if asked.current_leader_epoch >= 0:
-            check_epoch(partition, asked.current_leader_epoch)
+        self.check(partition, fetch)
         self.partition = partition
         log = partition.log
         self.high_watermark = log.high_watermark
         self.last_stable_offset = partition.last_stable_offset
         self.log_start_offset = log.log_start_offset
-        if asked.last_fetched_epoch >= 0:
-            epoch, end_offset = log.end_offset_for_epoch(asked.last_fetched_epoch)
-            if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
-                self.diverging_epoch = (epoch, end_offset)
-                return
+        if self.diverging_epoch is not None or self.preferred != THE_LEADER:
+            return
         span = log.read(
             asked.fetch_offset,
             max_bytes=min(asked.partition_max_bytes, max(budget, 0)),
-            limit_offset=self.last_stable_offset if committed else self.high_watermark,
+            limit_offset=self.limit(fetch),
             at_least_one=at_least_one,
             wait=wait,
         )
         if span.size:
-            if committed:
+            if fetch.committed:
                 self.aborted = [
                     (transaction.producer_id, transaction.first_offset)
                     for transaction in log.aborted_transactions(asked.fetch_offset, span.end_offset, wait=wait)
                 ]
             self.span = span
 
-    def prefetch(self, *, committed: bool) -> None:
+    def check(self, partition: Partition, fetch: Fetch) -> None:
+        """Refuse who follows another leader, and say where the reader's log parts from ours (KIP-320)."""
+        asked = self.cached.asked
+        if asked.current_leader_epoch >= 0:
+            check_epoch(partition, asked.current_leader_epoch)
+        if not partition.is_led:
+            check_follower(partition, fetch.version)
+        elif fetch.client_rack:
+            self.preferred = fetch.read_replica_for(partition, asked.fetch_offset)
+        if asked.last_fetched_epoch >= 0:
+            epoch, end_offset = partition.log.end_offset_for_epoch(asked.last_fetched_epoch)
+            if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
+                self.diverging_epoch = (epoch, end_offset)
+
+    def limit(self, fetch: Fetch) -> int:
+        """Where this reader's view of the log ends."""
+        return self.last_stable_offset if fetch.committed else self.high_watermark
+
+    def prefetch(self, fetch: Fetch) -> None:
         """Have the disk's part of finding the batches done; blocking, in a thread."""
         assert self.partition is not None, "only what was found can be cold"
         asked = self.cached.asked
         self.partition.log.prefetch(
-            asked.fetch_offset,
-            max_bytes=asked.partition_max_bytes,
-            limit_offset=self.last_stable_offset if committed else self.high_watermark,
+            asked.fetch_offset, max_bytes=asked.partition_max_bytes, limit_offset=self.limit(fetch)
         )
 
     def is_at_hand(self) -> bool:
@@ -138,8 +157,13 @@ class _Found:
             except StorageFault as fault:
                 self.fail(fault)
 
-    def answer(self, *, committed: bool) -> FetchedPartition:
-        """As the wire wants it."""
+    def count(self) -> None:
+        """Take down what the reader is sent."""
+        assert self.partition is not None, "records come from a partition"
+        self.partition.traffic.bytes_out += sum(map(len, self.records))
+
+    def answer(self, *, committed: bool, leader: tuple[int, int] | None = None) -> FetchedPartition:
+        """As the wire wants it; `leader` is who leads instead, by id and epoch."""
         return FetchedPartition(
             partition=self.cached.partition,
             error_code=self.error_code,
@@ -147,7 +171,9 @@ class _Found:
             last_stable_offset=self.last_stable_offset,
             log_start_offset=self.log_start_offset,
             aborted=self.aborted if committed else None,
+            preferred_read_replica=self.preferred,
             diverging_epoch=self.diverging_epoch,
+            current_leader=leader,
             records=self.records,
         )
 
@@ -165,13 +191,22 @@ class Fetch:
         "_session",
         "_timer",
         "_wanted",
+        "client_rack",
+        "committed",
+        "version",
     )
 
+    FOUND: ClassVar[type[Found]] = Found
+
     def __init__(
-        self, call: Call, command: FetchCommand, wanted: Iterable[Cached], session: Session | None, *, full: bool
+        self, call: Call, command: FetchCommand, wanted: Sequence[Cached], session: Session | None, *, full: bool
     ) -> None:
         self._call = call
         self._command = command
+        self.version = call.header.api_version
+        self.committed = command.isolation_level == READ_COMMITTED
+        self.client_rack = command.rack_id if command.rack_id and call.broker.partitions.selects_by_rack else ""
+        """The rack of a consumer that may be sent to another replica; empty where none is."""
         self._wanted = wanted
         self._session = session
         self._full = full
@@ -184,7 +219,7 @@ class Fetch:
         """Answer now if there is enough, or an error; otherwise park."""
         found, size, urgent = self._evaluate()
         command = self._command
-        if urgent or size >= command.min_bytes or command.max_wait_ms <= 0 or not found:
+        if urgent or size >= command.min_bytes or command.max_wait_ms <= 0 or not self._wanted:
             return self._answer(found)
         self._reply = PendingReply()
         self._park(found)
@@ -192,47 +227,59 @@ class Fetch:
 
     # --- evaluating
 
-    def _evaluate(self) -> tuple[list[_Found], int, bool]:
+    def _evaluate(self) -> tuple[list[Found], int, bool]:
         """Read every wanted partition within the limits: what was found, its size, and whether it must be told now."""
         broker = self._call.broker
         find = broker.partitions.find
         budget = min(self._command.max_bytes, broker.fetch_bytes_max)
-        committed = self._command.isolation_level == READ_COMMITTED
-        found: list[_Found] = []
+        found: list[Found] = []
         size = 0
         urgent = False
-        for cached in self._wanted:
-            entry = _Found(cached)
+        for cached in self._to_read():
+            entry = self.FOUND(cached)
             found.append(entry)
             partition = find((cached.topic, cached.partition))
             try:
                 if partition is None:
-                    raise self._unknown(cached.topic)
-                entry.read(partition, budget - size, at_least_one=size == 0, committed=committed)
+                    raise broker.partitions.missing(cached.topic, cached.partition)
+                entry.read(partition, budget - size, self, at_least_one=size == 0)
             except NotAtHand:
                 entry.is_cold = urgent = True
                 continue
             except (KafkaError, StorageFault) as error:
                 entry.fail(error)
+                broker.partitions.traffics.failed_fetches += 1
                 urgent = True
                 continue
             if entry.span is not None:
                 size += entry.span.size
-            elif entry.diverging_epoch is not None:
+            elif entry.diverging_epoch is not None or entry.preferred != THE_LEADER:
                 urgent = True
         return found, size, urgent
 
-    def _unknown(self, topic: TopicKey) -> KafkaError:
-        known = self._call.broker.metadata.topics_by_id
-        if isinstance(topic, UUID) and topic not in known:
-            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def _to_read(self) -> Iterable[Cached]:
+        """The partitions to look at."""
+        return self._wanted
+
+    def read_replica_for(self, partition: Partition, offset: int) -> int:
+        """The replica that a consumer of this rack should read from (KIP-392)."""
+        if partition.replicated is None:
+            return THE_LEADER
+        return self._call.broker.partitions.read_replica_for(partition.replicated, self.client_rack, offset)
 
     # --- waiting
 
-    def _park(self, found: list[_Found]) -> None:
+    def _begin_waiting(self) -> None:
         wait_ms = min(self._command.max_wait_ms, WAIT_MS_MAX)
         self._timer = self._call.connection.loop.call_later(wait_ms / 1000, self._expire)
+
+    def _end_waiting(self) -> None:
+        assert self._timer is not None, "only a parked fetch is unparked"
+        self._timer.cancel()
+        self._timer = None
+
+    def _park(self, found: list[Found]) -> None:
+        self._begin_waiting()
         for entry in found:
             if entry.partition is not None:
                 entry.partition.park(self)
@@ -264,14 +311,12 @@ class Fetch:
             self._complete(self._evaluate()[0])
 
     def _unpark(self) -> None:
-        assert self._timer is not None, "only a parked fetch is unparked"
-        self._timer.cancel()
-        self._timer = None
+        self._end_waiting()
         for partition in self._parked:
             partition.unpark(self)
         self._parked.clear()
 
-    def _complete(self, found: list[_Found]) -> None:
+    def _complete(self, found: list[Found]) -> None:
         self._unpark()
         assert self._reply is not None, "a parked fetch has a reply to fill"
         result = self._answer(found)
@@ -283,7 +328,7 @@ class Fetch:
 
     # --- answering
 
-    def _answer(self, found: list[_Found]) -> Buffers | PendingReply:
+    def _answer(self, found: list[Found]) -> Buffers | PendingReply:
         """Encode what was found; from a thread first where the disk must be waited for."""
         if all(entry.is_at_hand() for entry in found):
             for entry in found:
@@ -293,7 +338,7 @@ class Fetch:
         self._call.broker.spawn(self._load(found, reply))
         return reply
 
-    async def _load(self, found: list[_Found], reply: PendingReply) -> None:
+    async def _load(self, found: list[Found], reply: PendingReply) -> None:
         broker = self._call.broker
         async with broker.cold_fetches:
             loop = asyncio.get_running_loop()
@@ -314,23 +359,20 @@ class Fetch:
                 entry.records = [view]
         reply.send(self._encode(found))
 
-    async def _find_again(self, entry: _Found, found: list[_Found]) -> None:
+    async def _find_again(self, entry: Found, found: list[Found]) -> None:
         """Look for a partition's batches once a thread has read what that needs from the disk."""
         broker = self._call.broker
-        committed = self._command.isolation_level == READ_COMMITTED
         entry.is_cold = False
         try:
-            await asyncio.get_running_loop().run_in_executor(
-                broker.readers, functools.partial(entry.prefetch, committed=committed)
-            )
+            await asyncio.get_running_loop().run_in_executor(broker.readers, entry.prefetch, self)
             assert entry.partition is not None, "only what was found can be cold"
             size = sum(other.span.size for other in found if other.span is not None)
             budget = min(self._command.max_bytes, broker.fetch_bytes_max) - size
-            entry.read(entry.partition, budget, at_least_one=size == 0, committed=committed, wait=True)
+            entry.read(entry.partition, budget, self, at_least_one=size == 0, wait=True)
         except (KafkaError, StorageFault) as error:
             entry.fail(error)
 
-    def _tell(self, entry: _Found) -> bool:
+    def _tell(self, entry: Found) -> bool:
         """Whether a session's client must hear of this partition; remembers what it is told."""
         cached = entry.cached
         told = cached.changed(
@@ -342,23 +384,28 @@ class Fetch:
             cached.forget_answer()
         return told
 
-    def _encode(self, found: list[_Found]) -> Buffers:
+    def _encode(self, found: list[Found]) -> Buffers:
         header = self._call.header
         session = self._session
         topics: list[tuple[TopicKey, list[FetchedPartition]]] = []
         last: TopicKey | None = None
         served: list[tuple[TopicKey, int]] = []
-        committed = self._command.isolation_level == READ_COMMITTED
+        leaders: set[int] = set()
         for entry in found:
             cached = entry.cached
             if session is not None and not self._tell(entry):
                 continue
             if entry.records:
                 served.append((cached.topic, cached.partition))
+                entry.count()
+            leader = None
+            if entry.error_code in HINTED and self.version >= HINTS_FIRST:
+                leader = leader_hint(self._call, cached.topic, cached.partition, leaders)
+            answer = entry.answer(committed=self.committed, leader=leader)
             if cached.topic == last:
-                topics[-1][1].append(entry.answer(committed=committed))
+                topics[-1][1].append(answer)
             else:
-                topics.append((cached.topic, [entry.answer(committed=committed)]))
+                topics.append((cached.topic, [answer]))
                 last = cached.topic
         if session is not None and len(session.partitions) > 1:
             session.served_last(served)
@@ -369,7 +416,33 @@ class Fetch:
             error_code=0,
             session_id=session.session_id if session is not None else 0,
             topics=topics,
+            endpoints=endpoints_of(self._call, leaders),
         )
+
+
+def leader_hint(call: Call, topic: TopicKey, index: int, leaders: set[int]) -> tuple[int, int] | None:
+    """Who leads a partition, and in which epoch, for a client that asked the wrong broker; noted in `leaders`."""
+    metadata = call.broker.metadata
+    known = metadata.topics_by_id.get(topic) if isinstance(topic, UUID) else metadata.topics.get(topic)
+    if known is None or not 0 <= index < len(known.partitions):
+        return None
+    state = known.partitions[index]
+    if state.leader >= 0:
+        leaders.add(state.leader)
+    return state.leader, state.leader_epoch
+
+
+def endpoints_of(call: Call, leaders: set[int]) -> Sequence[tuple[int, str, int, str | None]]:
+    """Where a client finds these brokers."""
+    if not leaders:
+        return ()
+    return [known for known in call.broker.endpoints_for(call.connection.listener_name) if known[0] in leaders]
+
+
+def check_follower(partition: Partition, version: int) -> None:
+    """Refuse a consumer that knows nothing of followers, and anyone while the log is being truncated."""
+    if version < FOLLOWERS_FIRST or partition.is_settling or partition.leader_epoch < 0:
+        raise not_led_here()
 
 
 def check_epoch(partition: Partition, current_leader_epoch: int) -> None:

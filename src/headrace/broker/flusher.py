@@ -58,8 +58,9 @@ class Flusher:
         while self._queue and len(self._running) < self._threads:
             owner = self._queue.popleft()
             self._waiting.discard(owner)
+            log = owner.log
             try:
-                job = owner.log.flush_job()
+                job = log.flush_job()
             except StorageFault as fault:
                 owner.on_flush_failed(fault)
                 continue
@@ -68,20 +69,21 @@ class Flusher:
                 continue
             self._running.add(owner)
             future = loop.run_in_executor(self._executor, job.run)
-            future.add_done_callback(partial(self._done, owner, job))
+            future.add_done_callback(partial(self._done, owner, log, job))
         if not self._running and not self._queue:
             idle, self._idle = self._idle, []
             for waiter in idle:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    def _done(self, owner: Flushed, job: FlushJob, future: asyncio.Future[None]) -> None:
+    def _done(self, owner: Flushed, log: Log, job: FlushJob, future: asyncio.Future[None]) -> None:
         self._running.discard(owner)
         fault = future.exception()
         if fault is None:
-            owner.log.flushed(job)
+            log.flushed(job)
             owner.on_flushed()
-        else:
+        elif owner.log is log:
+            # Otherwise it was a log that the owner has moved away from.
             owner.on_flush_failed(fault if isinstance(fault, StorageFault) else StorageFault(str(fault)))
         if owner in self._waiting:
             if fault is None:

@@ -40,6 +40,12 @@ class Housekeeping:
             ("unfinished", lambda: _UNFINISHED_LOOK_MS, self.finish_metadata),
             ("checkpoint", self._checkpoint_interval_ms, self.checkpoint),
             (
+                "high watermarks",
+                lambda: self._setting("replica.high.watermark.checkpoint.interval.ms"),
+                self.note_high_watermarks,
+            ),
+            ("in-sync replicas", lambda: self._setting("replica.lag.time.max.ms") // 2, self._broker.replicas.tick),
+            (
                 "producers",
                 lambda: self._setting("producer.id.expiration.check.interval.ms"),
                 self.forget_producers,
@@ -85,7 +91,7 @@ class Housekeeping:
         broker = self._broker
         for partition in tuple(broker.partitions):
             log = partition.log
-            if partition.fault is not None:
+            if partition.is_broken or partition.is_settling:
                 continue
             now_ms = broker.clock()
             log.roll_if_due(now_ms)
@@ -112,6 +118,10 @@ class Housekeeping:
     async def checkpoint(self) -> None:
         """Write down how far each log is flushed and where it starts, so that recovery has less to read."""
         await asyncio.get_running_loop().run_in_executor(self._broker.readers, self._broker.store.checkpoint)
+
+    async def note_high_watermarks(self) -> None:
+        """Write down how far everything is committed, so that a restart knows."""
+        await asyncio.get_running_loop().run_in_executor(self._broker.readers, self._broker.store.note_high_watermarks)
 
     async def forget_producers(self) -> None:
         """Forget producers that have been idle for `producer.id.expiration.ms`."""

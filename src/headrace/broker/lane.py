@@ -73,5 +73,5 @@ class Lane:
             if replacement is not None:
                 batch, header = replacement, read_header(replacement)
         if partition.fault is not None:
-            raise partition.fault
+            raise partition.fault.with_traceback(None)
         return partition.append(memoryview(batch), header, self._clock())

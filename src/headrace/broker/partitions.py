@@ -1,26 +1,34 @@
-"""The partitions this broker leads, found by topic name or topic id, and the log dirs they live in."""
+"""The partitions this broker holds, found by topic name or topic id, and the log dirs they live in."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os.path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.lane import Lane
-from headrace.broker.partition import Partition
+from headrace.broker.partition import Partition, not_led_here
+from headrace.broker.steady_clock import steady_ms
+from headrace.broker.traffic import Traffics
+from headrace.cores.controller.placement import RESERVED_DIRECTORIES_MAX
 from headrace.cores.metadata import RESOURCE_TOPIC
 from headrace.cores.producers import ProducerStates
+from headrace.cores.replication.messages import ReplicationSettings
+from headrace.cores.replication.read_replica import preferred_read_replica
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.settings.topic import resolve_log_config
 from headrace.wire.primitives import uuid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from concurrent.futures import Executor
 
     from headrace.broker.flusher import Flusher
+    from headrace.broker.held_partition import HeldPartition
     from headrace.cores.metadata import Metadata, PartitionState, Topic
+    from headrace.cores.replication.leader import Leader
     from headrace.model.log_config import LogConfig
     from headrace.settings.broker import BrokerConfig
     from headrace.storage.log import Log
@@ -31,7 +39,20 @@ logger = logging.getLogger(__name__)
 LANE_QUEUE_MAX = 100
 """Batches of one partition that may wait for a thread's check."""
 
+PREFERENCES_MAX = 10_000
+"""For so many partitions that may come one day it is remembered in which log dir they shall be."""
+
+RACK_AWARE = frozenset({"org.apache.kafka.common.replica.RackAwareReplicaSelector"})
+"""What `replica.selector.class` says where consumers read from their own rack."""
+
 Key = tuple[str | UUID, int]
+
+
+def assigned_directory(state: PartitionState, node_id: int) -> UUID | None:
+    """The log dir that the metadata has a broker's replica in, None if it was not told (KIP-858)."""
+    if node_id not in state.replicas or len(state.directories) != len(state.replicas):
+        return None
+    return state.directories[state.replicas.index(node_id)]
 
 
 class Partitions:
@@ -57,6 +78,15 @@ class Partitions:
         self._config = config
         self._found: dict[Key, Partition] = {}
         self.find = self._found.get
+        self.traffics = Traffics()
+        self.offline: Collection[str] = ()
+        """Names of the logs that are here and cannot be opened."""
+        self.on_offline: Callable[[LogDir], None] = lambda log_dir: None
+        """Called when a log dir has failed."""
+        self.on_all_offline: Callable[[], None] = lambda: None
+        """Called when the last one has."""
+        self._preferred: dict[tuple[str, int], str] = {}
+        """In which log dirs partitions shall be made that are not here yet."""
 
     def __iter__(self) -> Iterator[Partition]:
         """Each partition once."""
@@ -72,9 +102,26 @@ class Partitions:
         """A partition, or the error a client gets for one that is not here."""
         partition = self._found.get((topic, index))
         if partition is None:
-            code = ErrorCode.UNKNOWN_TOPIC_ID if isinstance(topic, UUID) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            raise KafkaError(code, "This server does not host this topic-partition.")
+            raise self.missing(topic, index)
         return partition
+
+    def require_led(self, topic: str | UUID, index: int) -> Partition:
+        """A partition that this broker leads, or the error a client gets for one that it does not."""
+        partition = self.require(topic, index)
+        if not partition.is_led:
+            raise not_led_here()
+        return partition
+
+    def missing(self, topic: str | UUID, index: int) -> KafkaError:
+        """What a client hears of a partition that is not here: it may be elsewhere, or nowhere."""
+        known = self._metadata.topics_by_id.get(topic) if isinstance(topic, UUID) else self._metadata.topics.get(topic)
+        if known is not None and 0 <= index < len(known.partitions):
+            if f"{known.name}-{index}" in self.offline:
+                return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The log of this partition could not be opened.")
+            return not_led_here()
+        if isinstance(topic, UUID) and known is None:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 
     def log_config(self, topic: str) -> LogConfig:
         """A topic's settings: its own over the broker's."""
@@ -84,29 +131,45 @@ class Partitions:
         """An empty memory of producers, with the configured limit."""
         return ProducerStates(producers_max=self._config()["producer.ids.max.per.partition"])
 
+    @property
+    def selects_by_rack(self) -> bool:
+        """Whether consumers are sent to replicas in their own rack (KIP-392)."""
+        return self._config()["replica.selector.class"] in RACK_AWARE
+
+    def read_replica_for(self, leader: Leader, client_rack: str, offset: int) -> int:
+        """The replica that a consumer of a rack should read from, -1 for the leader."""
+        return preferred_read_replica(
+            leader,
+            leader_id=self._config().node_id,
+            client_rack=client_rack,
+            fetch_offset=offset,
+            racks={number: broker.rack for number, broker in self._metadata.brokers.items() if not broker.fenced},
+            now_ms=steady_ms(),
+        )
+
     # --- coming and going
 
     def adopt(self, topic: Topic, state: PartitionState, log: Log, producers: ProducerStates) -> Partition:
-        """Lead a partition whose log is open."""
+        """Hold a partition whose log is open."""
         partition = Partition(
             topic=topic.name,
             topic_id=topic.topic_id,
             index=state.index,
             log=log,
             producers=producers,
-            leader_epoch=state.leader_epoch,
             flusher=self._flusher,
             lane=Lane(self._checkers, self._clock, queue_max=LANE_QUEUE_MAX),
             on_fault=self.on_fault,
         )
-        log.assign_epoch(state.leader_epoch, log.log_end_offset)
+        partition.traffic = self.traffics.of(topic.name)
+        partition.restore_high_watermark(self.log_dir_of(partition).high_watermark(log.name))
         self._found[topic.name, state.index] = partition
         # The very object the wire hands out for this id: a lookup by an equal one would compare in Python.
         self._found[uuid_of(topic.topic_id.bytes), state.index] = partition
         return partition
 
     async def create(self, topic: Topic, indexes: Sequence[int]) -> None:
-        """Make the logs of new partitions, in the dirs that hold the fewest, and lead them."""
+        """Make the logs of new partitions, in the dirs they belong to, and hold them."""
         config = self.log_config(topic.name)
         made: list[tuple[Log, ProducerStates]] = []
         try:
@@ -130,10 +193,7 @@ class Partitions:
         """Make one log after the other; those in `made` are good even if the disk fails the next."""
         for index in indexes:
             producers = self.producer_states()
-            log_dir = min((d for d in self._log_dirs if d.online), key=lambda d: len(d.logs), default=None)
-            if log_dir is None:
-                raise StorageFault("no log dir is online")
-            log = log_dir.create_log(
+            log = self._place(topic, topic.partitions[index]).create_log(
                 f"{topic.name}-{index}",
                 topic_id=topic.topic_id,
                 config=config,
@@ -142,18 +202,54 @@ class Partitions:
             )
             made.append((log, producers))
 
+    def is_assigned_elsewhere(self, topic: Topic, index: int) -> bool:
+        """Whether the metadata has our replica in a log dir that is not among those that are open."""
+        assigned = assigned_directory(topic.partitions[index], self._config().node_id)
+        if assigned is None or assigned.int <= RESERVED_DIRECTORIES_MAX:
+            return False
+        return all(log_dir.meta is None or log_dir.meta.directory_id != assigned for log_dir in self._log_dirs)
+
+    def prefer(self, topic: str, index: int, path: str) -> None:
+        """Have a partition that is not here yet made in a log dir, if the metadata leaves that to us (KIP-113)."""
+        self._preferred[topic, index] = path
+        if len(self._preferred) > PREFERENCES_MAX:
+            del self._preferred[next(iter(self._preferred))]
+
+    def _place(self, topic: Topic, state: PartitionState) -> LogDir:
+        """The dir a partition was assigned to (KIP-858), else the one it should be in, else that of the fewest."""
+        paths = set(map(os.path.abspath, self._config().log_dirs))
+        online = [log_dir for log_dir in self._log_dirs if log_dir.online and log_dir.path in paths]
+        if not online:
+            raise StorageFault("no log dir is online")
+        assigned = assigned_directory(state, self._config().node_id)
+        for log_dir in online:
+            if log_dir.meta is not None and log_dir.meta.directory_id == assigned:
+                return log_dir
+        preferred = self._preferred.pop((topic.name, state.index), None)
+        for log_dir in online:
+            if log_dir.path == preferred:
+                return log_dir
+        return min(online, key=lambda log_dir: len(log_dir.logs))
+
     def remove(self, topic_id: UUID) -> list[Partition]:
         """Stop serving a topic at once; its files are removed afterwards by `erase`."""
         # A look at all of them: one that could not be opened may be missing from the row.
         gone = [partition for (topic, _), partition in self._found.items() if topic == topic_id]
         for partition in gone:
-            del self._found[topic_id, partition.index]
-            if self._found.get((partition.topic, partition.index)) is partition:
-                del self._found[partition.topic, partition.index]
-            partition.fail(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic was deleted."))
+            self.let_go(partition, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic was deleted."))
+            self.traffics.forget(partition.topic)
         return gone
 
-    def log_dir_of(self, partition: Partition) -> LogDir:
+    def let_go(self, partition: Partition, error: KafkaError) -> None:
+        """Stop serving one partition at once; whoever waits is told why."""
+        del self._found[partition.topic_id, partition.index]
+        if self._found.get((partition.topic, partition.index)) is partition:
+            del self._found[partition.topic, partition.index]
+        partition.is_led = False
+        partition.replicated = None
+        partition.fail(error)
+
+    def log_dir_of(self, partition: HeldPartition) -> LogDir:
         """The dir that holds a partition's log."""
         return next(
             d for d in self._log_dirs if partition.log.name in d.logs and d.logs[partition.log.name] is partition.log
@@ -165,15 +261,21 @@ class Partitions:
         if not partitions:
             return
         config = self.log_config(topic)
+        settings = self.replication_settings(config)
         for partition in partitions:
-            partition.log.config = config
-            if not config.flush_on_acks_all:
-                partition.advance(partition.log.log_end_offset)
-            partition.wake_fetches()
+            partition.configure(config, settings)
+
+    def replication_settings(self, config: LogConfig) -> ReplicationSettings:
+        """What a topic's replicas are told."""
+        return ReplicationSettings(
+            min_insync_replicas=config.min_insync_replicas,
+            replica_lag_time_max_ms=self._config()["replica.lag.time.max.ms"],
+            flushes=config.flush_on_acks_all,
+        )
 
     # --- the disk's failures
 
-    def on_fault(self, partition: Partition, fault: StorageFault | None) -> None:
+    def on_fault(self, partition: HeldPartition, fault: StorageFault | None) -> None:
         """Say that a partition's writes began to fail, and why, or that they succeed again."""
         if fault is None:
             logger.info("storage_recovered partition=%s-%d writes=accepted", partition.topic, partition.index)
@@ -183,17 +285,22 @@ class Partitions:
             partition.topic,
             partition.index,
             fault,
-            "refused until restart" if partition.fault is not None else "refused until there is space",
+            "refused until restart" if partition.log.fault is not None else "refused until there is space",
         )
-        if partition.fault is not None:
-            self._take_offline(self.log_dir_of(partition), partition.fault)
+        if partition.log.fault is not None:
+            error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault))
+            self.take_offline(self.log_dir_of(partition), error)
 
-    def _take_offline(self, log_dir: LogDir, error: KafkaError) -> None:
+    def take_offline(self, log_dir: LogDir, error: KafkaError) -> None:
         """After a failed flush nothing is acknowledged from that dir again."""
         if not log_dir.online:
             return
         log_dir.online = False
         logger.error("log_dir_offline path=%s reads=served writes=refused", log_dir.path)
         for partition in self:
-            if partition.fault is None and partition.log in log_dir.logs.values():
+            if log_dir.logs.get(partition.log.name) is partition.log:
                 partition.fail(error)
+        self.on_offline(log_dir)
+        paths = set(map(os.path.abspath, self._config().log_dirs))
+        if not any(other.online for other in self._log_dirs if other.path in paths):
+            self.on_all_offline()

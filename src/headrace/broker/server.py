@@ -7,7 +7,7 @@ import gc
 import logging
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker import allocator
 from headrace.broker.broker import Broker
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
+
+
+class BrokerBroken(HeadraceError):
+    """A node of several lost its metadata log or all its log dirs: others do its work."""
+
 
 FILES_OPEN_WANTED = 100_000
 GARBAGE_THRESHOLDS = (50_000, 20, 50)
@@ -39,6 +44,9 @@ def run(config_path: Path, overrides: Mapping[str, str]) -> int:
         _raise_file_limit()
         allocator.fix_thresholds()
         _run(_serve(config))
+    except BrokerBroken as reason:
+        logger.error("broker_failed reason=%s", reason)  # noqa: TRY400
+        return 1
     except HeadraceError as error:
         logger.error("start_failed reason=%s", error)  # noqa: TRY400 - a person reads this; the traceback helps nobody
         return 1
@@ -64,15 +72,29 @@ async def _serve(config: BrokerConfig) -> None:
     starting = asyncio.ensure_future(broker.start())
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if broker.is_waiting:
+        # For others, who may never come.
+        starting.cancel()
     # A signal during recovery waits for it: what has been read need not be read again.
     try:
         await starting
         _settle()
-        await stopping
+        await _end(broker, stopping)
         logger.info("stopping node=%d", broker.node_id)
+    except asyncio.CancelledError:
+        logger.info("start_given_up node=%d", broker.node_id)
     finally:
         stopping.cancel()
         await broker.stop()
+
+
+async def _end(broker: Broker, stopping: asyncio.Task[Any]) -> None:
+    """Wait until the node is told to stop; BrokerBroken if it cannot go on."""
+    breaking: asyncio.Task[Any] = asyncio.ensure_future(broker.broken.wait())
+    await asyncio.wait({stopping, breaking}, return_when=asyncio.FIRST_COMPLETED)
+    breaking.cancel()
+    if broker.broken.is_set() and not stopping.done():
+        raise BrokerBroken(f"{broker.broken_because} The node stops; the log has the cause.")
 
 
 def _settle() -> None:

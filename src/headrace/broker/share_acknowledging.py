@@ -79,7 +79,7 @@ async def _acknowledge(
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid acknowledge type.")
         leader = service.partitions.find(share_id)
         if leader is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The share partition is not read by anybody.")
+            raise service.partitions.missing(share_id)
         await leader.acknowledge(
             member_id,
             [Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types) for batch in batches],

@@ -148,6 +148,7 @@ class ShareFetch:
         return sights, errors
 
     def _sight(self, leader: SharePartitionLeader, max_bytes: int, *, at_least_one: bool) -> _Sight | None:
+        leader.check_current()
         leader.follow_log_start()
         core, partition = leader.core, leader.partition
         limit = partition.last_stable_offset if self._is_committed else partition.log.high_watermark

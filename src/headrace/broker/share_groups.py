@@ -16,7 +16,7 @@ from headrace.cores.share_state import Initialize
 from headrace.model.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from uuid import UUID
 
     from headrace.broker.broker import Broker
@@ -28,11 +28,20 @@ logger = logging.getLogger(__name__)
 
 TopicPartition = tuple["UUID", int]
 
+ATTEMPTS_AT_ONCE = 100
+"""Share partitions whose states are begun or forgotten at a time."""
+
 
 async def ask_group(broker: Broker, group_id: str, step: Callable[[Groups, Token, int], Outcome]) -> Any:
     """Take a step at a group's coordinator."""
     shard = broker.groups.shard_for(group_id)
     return await shard.ask(lambda token, now_ms: step(shard.core, token, now_ms))
+
+
+async def look_at_group(broker: Broker, group_id: str, step: Callable[[Groups, Token, int], Outcome]) -> Any:
+    """Take a step at a group's coordinator that writes nothing."""
+    shard = broker.groups.shard_for(group_id)
+    return await shard.look(lambda token, now_ms: step(shard.core, token, now_ms))
 
 
 async def begin_states(broker: Broker, group_id: str, begin: StateBegin) -> dict[TopicPartition, KafkaError]:
@@ -42,7 +51,7 @@ async def begin_states(broker: Broker, group_id: str, begin: StateBegin) -> dict
         for topic_id, offsets in begin.start_offsets.items()
         for index, offset in offsets.items()
     ]
-    results = await asyncio.gather(*(_attempt(_begin(broker, one)) for one in wanted))
+    results = await _attempts(_begin(broker, one) for one in wanted)
     done: dict[UUID, list[int]] = {}
     failed: dict[UUID, list[int]] = {}
     errors: dict[TopicPartition, KafkaError] = {}
@@ -79,9 +88,7 @@ async def forget_states(
     """Have the share coordinator forget partitions; the topics where it failed for one of them."""
     broker.share.partitions.drop_group(group_id)
     wanted = [(topic_id, index) for topic_id, indexes in partitions.items() for index in indexes]
-    results = await asyncio.gather(
-        *(_attempt(share_persister.delete(broker, (group_id, topic_id, index))) for topic_id, index in wanted)
-    )
+    results = await _attempts(share_persister.delete(broker, (group_id, topic_id, index)) for topic_id, index in wanted)
     return {topic_id: error for (topic_id, _), error in zip(wanted, results, strict=True) if error is not None}
 
 
@@ -104,9 +111,16 @@ async def forget_group_states(broker: Broker, group_id: str) -> None:
         raise error
 
 
-async def _attempt(work: Any) -> KafkaError | None:
-    try:
-        await work
-    except KafkaError as error:
-        return error
-    return None
+async def _attempts(works: Iterable[Awaitable[None]]) -> list[KafkaError | None]:
+    """What came of each, some at a time: a topic may have very many partitions, and other brokers be asked of each."""
+    turns = asyncio.Semaphore(ATTEMPTS_AT_ONCE)
+
+    async def attempt(work: Awaitable[None]) -> KafkaError | None:
+        async with turns:
+            try:
+                await work
+            except KafkaError as error:
+                return error
+        return None
+
+    return await asyncio.gather(*(attempt(work) for work in works))

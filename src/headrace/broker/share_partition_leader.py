@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.broker.broker import Broker
-    from headrace.broker.partition import FetchWaiter, Partition
+    from headrace.broker.partition import Partition
+    from headrace.broker.partition_waiters import FetchWaiter
     from headrace.cores.share_partition import StateWrite
     from headrace.cores.share_partition_acknowledgements import Acknowledgement
     from headrace.cores.share_state import SharePartitionId, ShareState
@@ -62,13 +63,27 @@ class SharePartitionLeader:
         self._leader_epoch = partition.leader_epoch
         self._on_fenced = on_fenced
         self._timer: asyncio.TimerHandle | None = None
-        self._waiters: set[FetchWaiter] = set()
+        self._waiters: dict[FetchWaiter, None] = {}
         self._is_closed = False
+        self._writes = 0
+        self._newest_written = 0
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the partition is still led here, in the epoch in which this began."""
+        partition = self.partition
+        return not self._is_closed and partition.is_led and partition.leader_epoch == self._leader_epoch
+
+    def check_current(self) -> None:
+        """KafkaError if somebody else leads the share partition by now."""
+        if not self.is_current:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "The share partition is led elsewhere.")
 
     # --- what members ask
 
     async def acknowledge(self, member_id: str, acknowledgements: Sequence[Acknowledgement]) -> None:
         """Take in what a member says of records it has; KafkaError if that cannot be."""
+        self.check_current()
         self.follow_log_start()
         write = self.core.acknowledge(member_id, acknowledgements, self._broker.clock())
         if write is not None:
@@ -114,7 +129,11 @@ class SharePartitionLeader:
             delivery_complete_count=write.delivery_complete_count,
             batches=write.batches,
         )
-        await share_persister.write(self._broker, command)
+        self._writes += 1
+        number = self._writes
+        # What is tried again must not undo what was written meanwhile.
+        await share_persister.write(self._broker, command, lambda: number > self._newest_written and self.is_current)
+        self._newest_written = max(number, self._newest_written)
 
     # --- locks
 
@@ -150,12 +169,12 @@ class SharePartitionLeader:
 
     def park(self, waiter: FetchWaiter) -> None:
         """Wake `waiter` when records come, or come back."""
-        self._waiters.add(waiter)
+        self._waiters[waiter] = None
         self.partition.park(waiter)
 
     def unpark(self, waiter: FetchWaiter) -> None:
         """Stop waking `waiter`."""
-        self._waiters.discard(waiter)
+        self._waiters.pop(waiter, None)
         self.partition.unpark(waiter)
 
     def _wake(self) -> None:

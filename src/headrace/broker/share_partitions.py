@@ -35,10 +35,21 @@ class SharePartitions:
     def find(self, share_id: SharePartitionId) -> SharePartitionLeader | None:
         """A share partition that is being served; None if nobody reads it, or its topic has gone."""
         leader = self._leaders.get(share_id)
-        if leader is not None and self._broker.partitions.find(share_id[1:]) is not leader.partition:
+        if leader is None:
+            return None
+        if self._broker.partitions.find(share_id[1:]) is not leader.partition or not leader.is_current:
             self._drop(leader)
             return None
         return leader
+
+    def missing(self, share_id: SharePartitionId) -> KafkaError:
+        """Why a share partition is not being served here."""
+        try:
+            self._require(share_id)
+        except KafkaError as error:
+            if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                return error
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The share partition is not read by anybody.")
 
     async def lead(self, share_id: SharePartitionId) -> SharePartitionLeader:
         """The leader of a share partition, with its state read if need be; KafkaError if there can be none."""
@@ -57,8 +68,10 @@ class SharePartitions:
     def _require(self, share_id: SharePartitionId) -> Partition:
         _, topic_id, index = share_id
         partition = self._broker.partitions.find((topic_id, index))
-        if partition is not None:
+        if partition is not None and partition.is_led:
             return partition
+        if self._broker.metadata.partition(topic_id, index) is not None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "The share partition is led elsewhere.")
         code = (
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if topic_id in self._broker.metadata.topics_by_id
@@ -80,6 +93,8 @@ class SharePartitions:
                 )
         except KafkaError as error:
             raise told_to_consumers(error) from error
+        # The partition may have moved while its state was read.
+        leader.check_current()
         leader.follow_log_start()
         self._leaders[share_id] = leader
         return leader

@@ -42,4 +42,4 @@ async def prune_shard(shard: Shard[ShareStates]) -> None:
     # Also without any: the answer says that everything up to here is safe, and so may be dropped.
     for first in range(0, len(known) or 1, SNAPSHOTS_PER_WRITE):
         await shard.ask(partial(shard.core.snapshot, known[first : first + SNAPSHOTS_PER_WRITE]))
-    shard.partition.log.advance_start_offset(start_offset)
+    shard.partition.delete_before(start_offset, lambda error: None)

@@ -40,7 +40,6 @@ class ShareService:
         limit: int = self._broker.config["group.share.max.share.sessions"]
         session = self.sessions.open((group_id, member_id), connection, sessions_max=limit)
         self._sweep_later()
-        self._prune_later()
         return session
 
     async def close_session(self, session: ShareSession) -> dict[tuple[object, int], KafkaError]:
@@ -95,7 +94,8 @@ class ShareService:
         if len(self.sessions):
             self._sweep_later()
 
-    def _prune_later(self) -> None:
+    def prune_later(self) -> None:
+        """Something was written to the share coordinator's log here: look in a while whether it has grown long."""
         if self._prune_timer is None and not self.is_stopped:
             interval_ms: int = self._broker.config["share.coordinator.state.topic.prune.interval.ms"]
             self._prune_timer = asyncio.get_running_loop().call_later(interval_ms / 1000, self._prune)
@@ -103,8 +103,6 @@ class ShareService:
     def _prune(self) -> None:
         self._prune_timer = None
         self._broker.spawn(prune(self._broker))
-        if len(self.sessions):
-            self._prune_later()
 
 
 def require_share_groups(broker: Broker) -> None:

@@ -67,6 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         "_frame",
         "_frame_bytes",
         "_head",
+        "_is_flush_due",
         "_limits",
         "_muted",
         "_on_close",
@@ -112,6 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         self._backlog: bytes = b""
         self._pending: deque[PendingReply] = deque()
         self._out: list[Buffer] = []
+        self._is_flush_due = False
         self._peer_done = False
         self._muted = False
         self._writing_paused = False
@@ -319,19 +321,34 @@ class Connection(asyncio.BufferedProtocol):
             self._write_out()
 
     def _flush(self) -> None:
-        """Write the replies at the head of the queue that have become ready."""
+        """A reply is ready: write it now, or if others wait behind it, with those that become ready in this turn.
+
+        What makes one pipelined request safe often does so for several, and each write wakes the peer.
+        """
+        if len(self._pending) <= 1:
+            self._flush_ready()
+        elif not self._is_flush_due:
+            self._is_flush_due = True
+            self.loop.call_soon(self._flush_ready)
+
+    def _flush_ready(self) -> None:
+        """Write the replies at the head of the queue that are ready, and go on where they were waited for."""
+        self._is_flush_due = False
         if self._closed:
             return
+        self._take_ready()
+        self._write_out()
+        if self._reading_paused:
+            self._resume()
+        if self._peer_done and not self._pending:
+            self.close("the peer closed its side")
+
+    def _take_ready(self) -> None:
         pending = self._pending
         while pending and (buffers := pending[0].buffers) is not None:
             self._out.extend(buffers)
             if pending.popleft().exclusive:
                 self._muted = False
-        self._write_out()
-        if self._reading_paused:
-            self._resume()
-        if self._peer_done and not pending:
-            self.close("the peer closed its side")
 
     def _write_out(self) -> None:
         """One write for all that is ready."""
@@ -363,9 +380,17 @@ class Connection(asyncio.BufferedProtocol):
         """Whether replies can no longer reach the peer."""
         return self._closed
 
+    @property
+    def is_hung_up(self) -> bool:
+        """Whether the peer will ask nothing more here, though it may still be answered."""
+        return self._closed or self._peer_done
+
     def close(self, reason: str) -> None:
         """End the connection; `reason` goes to the log."""
         if not self._closed:
+            if self._is_flush_due:
+                self._take_ready()
+                self._write_out()
             self.close_reason = self.close_reason or reason
             self._closed = True
             self._transport.abort() if self._writing_paused else self._transport.close()

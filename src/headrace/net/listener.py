@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
+_ACCEPTING_TURNS = 3
+_CLOSING_TURNS_MAX = 100
 _SWEEP_S = 1.0
 
 
@@ -31,7 +33,8 @@ class Listener:
         address_exceptions: Mapping[str, int] | None = None,
     ) -> None:
         self.name = name
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}
+        """In the order they came."""
         self.host, self.port = "", 0
         self._service = service
         self._limits = limits
@@ -82,7 +85,7 @@ class Listener:
 
     def _opened(self, connection: Connection) -> None:
         """Count the new connection, or close it at once where a limit is reached."""
-        self.connections.add(connection)
+        self.connections[connection] = None
         self._per_address[connection.peer[0]] += 1
         if self._stopping:
             # Accepted just before the server was closed: nobody will look after it.
@@ -97,7 +100,7 @@ class Listener:
     def _closed(self, connection: Connection) -> None:
         if connection not in self.connections:
             return
-        self.connections.discard(connection)
+        del self.connections[connection]
         self._per_address[connection.peer[0]] -= 1
         if not self._per_address[connection.peer[0]]:
             del self._per_address[connection.peer[0]]
@@ -123,8 +126,8 @@ class Listener:
         self._server.close()
         for connection in list(self.connections):
             connection.close("")
-        # One turn of the loop lets the transports run their closing callbacks.
-        for _ in range(100):
-            if not self.connections:
+        # Turns of the loop let the transports run their closing callbacks, and one that was being accepted show up.
+        for turn in range(_CLOSING_TURNS_MAX):
+            if not self.connections and turn >= _ACCEPTING_TURNS:
                 break
             await asyncio.sleep(0)

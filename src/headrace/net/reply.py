@@ -8,6 +8,11 @@ are started all the same, and their replies leave when those before them have le
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.model.histogram import Histogram
 
 Buffer = bytes | bytearray | memoryview
 Buffers = Sequence[Buffer]
@@ -17,22 +22,31 @@ Buffers = Sequence[Buffer]
 class PendingReply:
     """A place in a connection's reply order, filled once by `send`."""
 
-    __slots__ = ("_on_ready", "buffers", "exclusive")
+    __slots__ = ("_began_ns", "_on_ready", "_times", "buffers", "exclusive")
 
     def __init__(self, *, exclusive: bool = False) -> None:
         self.exclusive = exclusive
         """Nothing more is served on the connection until this reply is there: it is costly to hold."""
         self.buffers: Buffers | None = None
         self._on_ready: Callable[[], None] | None = None
+        self._times: Histogram | None = None
+        self._began_ns = 0
 
     def attach(self, on_ready: Callable[[], None]) -> None:
         """Ask to be told when the reply is there."""
         self._on_ready = on_ready
 
+    def measure(self, times: Histogram, began_ns: int) -> None:
+        """Have it noted how long the reply took."""
+        self._times = times
+        self._began_ns = began_ns
+
     def send(self, buffers: Buffers) -> None:
         """Fill the place; the connection writes it as soon as all before it are written."""
         assert self.buffers is None, "a request is answered once"
         self.buffers = buffers
+        if self._times is not None:
+            self._times.note(perf_counter_ns() - self._began_ns)
         if self._on_ready is not None:
             self._on_ready()
 

@@ -34,11 +34,12 @@ class ClusterLink:
 
     def __init__(self, brokers: str, properties: Mapping[str, str]) -> None:
         self.brokers = brokers
+        bare = {name.removeprefix("kafka."): text for name, text in properties.items()}
         config = {
             "bootstrap.servers": brokers,
             "client.id": "headrace-pipeline",
             "request.timeout.ms": str(_PATIENCE_MS),
-            **{name: text for name, text in properties.items() if name.startswith(_OURS)},
+            **{name: text for name, text in bare.items() if name.startswith(_OURS)},
         }
         self._admin = _Admin(config=config)
         self._loop = LoopThread()

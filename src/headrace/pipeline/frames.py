@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
 from pyspark.sql.types import StructType
 
 from headrace.pipeline.declaration import TYPED_FORMATS, Pipeline, Source, Transform
-from headrace.pipeline.failure import sentence_of, sql_line
+from headrace.pipeline.failure import sentence_of, sql_line, text_of
 from headrace.pipeline.fault import FileFault, Mistake
 from headrace.pipeline.graph import steps_in_order
 from headrace.pipeline.schedule import in_words
@@ -186,7 +186,7 @@ class Frames:
         try:
             return build()
         except (PySparkException, Py4JError, OSError) as error:
-            text = str(error)
+            text = text_of(error)
             raise self._fault(path, f"Spark refuses this: {sentence_of(text)}", sql_line(text)) from error
 
     def _fault(self, path: tuple[str, ...], sentence: str, below: int = 1) -> FileFault:

@@ -10,7 +10,8 @@ from headrace.pipeline.display import LineDisplay
 from headrace.pipeline.frames import Frames
 from headrace.pipeline.graph import DEAD_LETTERS, query_names
 from headrace.pipeline.queries import Queries
-from headrace.pipeline.session import LOCAL, Wishes, brokers_of, open_session
+from headrace.pipeline.session import Wishes, brokers_of, open_session
+from headrace.spark.session import LOCAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
 
 from headrace.pipeline.declaration import Pipeline, Sink
-from headrace.pipeline.failure import sentence_of
+from headrace.pipeline.failure import sentence_of, text_of
 from headrace.pipeline.fault import FileFault, Mistake
 from headrace.pipeline.frames import FORMAT, Frames, connection_options
 from headrace.pipeline.graph import DEAD_LETTERS
@@ -60,7 +60,7 @@ class Queries:
             query: StreamingQuery = _WRITERS[sink.kind](self, writer, sink).start()
             return query
         except (PySparkException, Py4JError) as error:
-            raise self._fault(sink, f"Spark refuses this: {sentence_of(str(error))}") from error
+            raise self._fault(sink, f"Spark refuses this: {sentence_of(text_of(error))}") from error
 
     def rows_of(self, name: str) -> DataFrame:
         """What a sink is given, in the shape it wants."""

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.client.fault import BadOption, NotAuthenticated
 from headrace.model.errors import HeadraceError
 from headrace.pipeline.cluster_link import ClusterLink, is_read_by, written_by
 from headrace.pipeline.declaration import Pipeline
 from headrace.pipeline.display import Display
-from headrace.pipeline.failure import is_passing, sentence_of
+from headrace.pipeline.failure import SparkTrace, is_death, is_passing, remedy_of, sentence_of, text_of, trace_of
 from headrace.pipeline.fault import PipelineFault
 from headrace.pipeline.graph import query_names, sources_of_query
 from headrace.pipeline.progress import Positions, QueryProgress, Tracker, slowest
@@ -33,6 +34,8 @@ PATIENCE_S = 60.0
 WATCH_S = 5.0
 """How often is looked whether the broker is still there."""
 _BEGIN_S = 0.1
+_DEATHS_MAX = 3
+"""How often a query is started again after a Python process of its died, without a batch done between."""
 _RESTARTS_MAX = 100
 """How often a query is started again after no broker answered, before something else must be wrong."""
 
@@ -83,6 +86,11 @@ class Runner:
         self._newest: dict[str, QueryProgress] = {}
         self._committed: dict[str, Positions] = {}
         self._restarts = 0
+        self._deaths: dict[tuple[str, str], int] = {}
+        self.remedy = ""
+        """What to do about the failure that ended the run."""
+        self.trace: SparkTrace | None = None
+        """All that was said about it."""
         self._watched_s = time.monotonic()
         self._is_publishing = bool(pipeline.progress_topic)
 
@@ -121,6 +129,9 @@ class Runner:
         """What is not there yet, in words; nothing if all is."""
         try:
             topics = self._link.topics()
+        except (NotAuthenticated, BadOption) as refused:
+            # Waiting does not make a password right.
+            raise PipelineFault(f"{refused.problem}.", refused.remedy) from refused
         except HeadraceError:
             return f"a broker at {self._link.brokers}"
         for source in self._pipeline.sources.values():
@@ -180,16 +191,23 @@ class Runner:
         error = self._queries.pop(name).exception()
         if error is None:
             return True
-        text = str(error)
-        if is_passing(text) and self._restarts < _RESTARTS_MAX:
+        text = text_of(error)
+        if (is_passing(text) or self._is_first_death(name, text)) and self._restarts < _RESTARTS_MAX:
             self._restarts += 1
             self._display.say(f"{name}: {sentence_of(text)}")
             if self.await_cluster():
                 self._tell(RUNNING)
                 self._queries[name] = start(name)
             return True
+        self.remedy, self.trace = remedy_of(text), trace_of(error)
         self._tell(FAILED, f"Query {name} failed: {sentence_of(text)}")
         return False
+
+    def _is_first_death(self, name: str, text: str) -> bool:
+        """Whether a Python process died, and not again and again in the same batch."""
+        key = (name, self._seen.get(name, ""))
+        self._deaths[key] = self._deaths.get(key, 0) + is_death(text)
+        return is_death(text) and self._deaths[key] <= _DEATHS_MAX
 
     def _finish_batches(self) -> None:
         """Let every query finish the batch it is in, then stop it; all of them at the same time."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.pipeline.cluster_link import ClusterLink
 from headrace.pipeline.declaration import Pipeline
 from headrace.pipeline.display import Display
-from headrace.pipeline.failure import sentence_of
+from headrace.pipeline.failure import sentence_of, text_of
 from headrace.pipeline.fault import PipelineFault
 from headrace.pipeline.runner import Query, Runner, spark_reports
 from headrace.pipeline.runs import FAILED, Run, claimed, default_checkpoint, log_file, save_run, state_directory
@@ -18,11 +18,10 @@ from headrace.pipeline.schedule import AVAILABLE_NOW
 from headrace.pipeline.settings import code_archive, spark_settings
 from headrace.pipeline.spark_log import output_to
 from headrace.pipeline.stop_request import StopRequest
+from headrace.spark.session import LOCAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-LOCAL = "local[*]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,8 @@ class Wishes:
     brokers: str = ""
     properties: dict[str, str] | None = None
     """The client settings of the profile; those of the file win."""
+    given: dict[str, str] | None = None
+    """Those of --command-config, which win over the file's."""
     master: str = ""
     is_available_now: bool = False
 
@@ -49,7 +50,7 @@ def run_pipeline(pipeline: Pipeline, wishes: Wishes, display: Display, *, sessio
         try:
             code = _run(pipeline, wishes, runner, stop, display, session)
         except BaseException as error:
-            reason = sentence_of(str(error)) if isinstance(error, Exception) else "It was interrupted."
+            reason = sentence_of(text_of(error)) if isinstance(error, Exception) else "It was interrupted."
             save_run(replace(runner.run, state=FAILED, reason=reason))
             raise
         finally:
@@ -57,7 +58,9 @@ def run_pipeline(pipeline: Pipeline, wishes: Wishes, display: Display, *, sessio
         display.end({"pipeline": pipeline.name, "state": runner.run.state, "reason": runner.run.reason})
     if code:
         where = "" if session is not None or is_submitted() else f" Spark's log: {log_file(pipeline.name)}"
-        raise PipelineFault(runner.run.reason, f"A next run goes on from here.{where}")
+        raise PipelineFault(runner.run.reason, f"{runner.remedy} A next run goes on from here.{where}".strip()) from (
+            runner.trace
+        )
     return code
 
 
@@ -135,11 +138,10 @@ def brokers_of(pipeline: Pipeline, wishes: Wishes) -> str:
 
 
 def with_credentials(pipeline: Pipeline, wishes: Wishes) -> Pipeline:
-    """The pipeline with the profile's client settings, where the profile says where the cluster is."""
-    if wishes.brokers or pipeline.brokers or not wishes.properties:
-        return pipeline
-    profile = {name: text for name, text in wishes.properties.items() if name != "bootstrap.servers"}
-    return replace(pipeline, properties={**profile, **pipeline.properties})
+    """The pipeline with the settings of --command-config, and the profile's where that names the cluster."""
+    is_of_profile = not (wishes.brokers or pipeline.brokers)
+    found = {**((wishes.properties or {}) if is_of_profile else {}), **pipeline.properties, **(wishes.given or {})}
+    return replace(pipeline, properties={name: text for name, text in found.items() if name != "bootstrap.servers"})
 
 
 def checkpoint_of(pipeline: Pipeline) -> str:

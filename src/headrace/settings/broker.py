@@ -16,7 +16,7 @@ from headrace.settings.consistency import check_consistency, read_ip_overrides
 from headrace.settings.fault import ConfigFault
 from headrace.settings.properties import load_properties
 from headrace.settings.setting import Value
-from headrace.settings.topology import Address, Listener, Topology, Voter, read_topology
+from headrace.settings.topology import Address, Listener, Topology, Voter, read_metrics_address, read_topology
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -155,6 +155,11 @@ class BrokerConfig:
         """The directory of the metadata log."""
         directory: str = self["metadata.log.dir"] or self.log_dirs[0]
         return directory
+
+    @property
+    def metrics_address(self) -> Address | None:
+        """Where metrics are served; None for nowhere. An empty host means every interface."""
+        return read_metrics_address(self["metrics.listener"])
 
     @property
     def connections_per_ip_overrides(self) -> dict[str, int]:

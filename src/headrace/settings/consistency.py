@@ -1,7 +1,7 @@
 """What settings owe each other: every rule that no single row of the table can say."""
 
 from headrace.settings.fault import ConfigFault
-from headrace.settings.topology import Values
+from headrace.settings.topology import Values, read_metrics_address
 
 
 def check_consistency(values: Values) -> None:
@@ -59,6 +59,7 @@ def _check_network(values: Values) -> None:
             "Raise it, or name the exceptions.",
         )
     read_ip_overrides(values["max.connections.per.ip.overrides"])
+    read_metrics_address(values["metrics.listener"])
     idle, delay = values["connections.max.idle.ms"], values["connection.failed.authentication.delay.ms"]
     if 0 <= idle <= delay:
         raise ConfigFault(

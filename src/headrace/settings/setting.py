@@ -12,7 +12,7 @@ from headrace.settings.fault import ConfigFault
 Value = bool | int | float | str | tuple[str, ...] | None
 """What a setting's text becomes; None where nothing is set and there is no default."""
 
-Scope = Literal["broker", "topic", "group"]
+Scope = Literal["broker", "topic", "group", "gateway"]
 Importance = Literal["high", "medium", "low"]
 Mode = Literal["read-only", "per-broker", "cluster-wide"]
 """Whether a broker setting can change while the node runs, and if so, for one broker only or for all."""

@@ -189,6 +189,14 @@ def _read_voters(entries: Iterable[str]) -> tuple[Voter, ...]:
     return tuple(voters.values())
 
 
+def read_metrics_address(text: str) -> Address | None:
+    """The address in `metrics.listener`; None if it is empty."""
+    match = re.fullmatch(_ADDRESS, text.removeprefix("http://").rstrip("/"))
+    if text and (not match or int(match[2]) > 65535):
+        raise ConfigFault(f"Cannot read '{text}' in metrics.listener", "Write host:port.")
+    return Address(match[1], int(match[2])) if match else None
+
+
 def _read_bootstrap(entries: Iterable[str]) -> tuple[Address, ...]:
     addresses = []
     for entry in entries:

@@ -30,7 +30,8 @@ _READ_FAULTS = (
     *(struct.error, DecimalException),
 )
 """What fastavro raises over bytes that are not of the schema."""
-_ARROW_FAULTS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
+_ARROW_FAULTS = (OverflowError, TypeError, ValueError)
+"""What Arrow raises over a value that is not of a column's type, in its own classes derived from these."""
 
 
 class AvroReader:

@@ -13,11 +13,11 @@ import numpy as np
 from crc32c import crc32c
 
 from headrace.model.errors import HeadraceError
+from headrace.records.aborted import AbortedProducers
 from headrace.records.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CorruptBatch, header_fault, read_header
 from headrace.records.compression import Bytes, decompress
 from headrace.records.control import read_end_marker
 from headrace.spark import decode_kernels as kernels
-from headrace.spark.aborted import AbortedProducers
 from headrace.spark.columns import Cells, Columns, HeaderCells
 from headrace.spark.compiled import ByteArray, Int64Array, reading
 

@@ -43,7 +43,7 @@ class BlockParser:
             table = pa.json.read_json(
                 pa.BufferReader(pa.py_buffer(text)), read_options=read_options, parse_options=self._options
             )
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
+        except pa.ArrowInvalid as fault:
             raise NotTogether from fault
         if table.num_rows != count:
             raise NotTogether

@@ -107,6 +107,7 @@ def _escape(data: ByteArray, at: int, end: int) -> tuple[int, int]:
     return character, fault if character < 0 else at + 2
 
 
+# Stands in json_kernels too: numba keeps a compiled kernel until its own file changes, whatever it has inlined.
 @part
 def _tail_bytes(data: ByteArray, at: int, end: int) -> int:
     """How many bytes follow the first byte of the UTF-8 sequence at a place; -1 if it is none (RFC 3629, section 4)."""

@@ -36,10 +36,13 @@ SETTINGS: Mapping[str, str] = {
 }
 """What the product sets; whatever a user sets himself wins."""
 
+LOCAL = "local[*,4]"
+"""All cores, and as many attempts for a task as Spark gives it on a cluster: in one process it would be a single one,
+and a Python worker that dies would end the query."""
 _LOCAL: Mapping[str, str] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def spark_session(name: str, master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
+def spark_session(name: str, master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:
     """A session; NoJava says in a sentence what is missing."""
     java = find_java()
     os.environ.setdefault("JAVA_HOME", str(java_home(java)))

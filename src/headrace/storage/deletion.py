@@ -1,8 +1,7 @@
 """Taking data away in two steps: a rename that hides it at once, and the removal later, off the loop."""
 
-from hashlib import sha256
-
 from headrace.model.errors import StorageFault
+from headrace.storage.directory_names import NAME_BYTES_MAX, log_name, unique_mark
 from headrace.storage.file_names import DELETED
 from headrace.storage.files import Files
 from headrace.storage.segment import Segment
@@ -10,7 +9,6 @@ from headrace.storage.segment import Segment
 DELETE_DIRECTORY = "-delete"
 STRAY_DIRECTORY = "-stray"
 """What no topic claims is kept under this ending, as Kafka does: the mistake may be the metadata's."""
-NAME_BYTES_MAX = 255
 
 
 class DeletedSegment:
@@ -62,12 +60,10 @@ def mark(segment: Segment) -> DeletedSegment:
 def mark_directory(files: Files, path: str, ending: str = DELETE_DIRECTORY) -> str:
     """Hide a partition directory, and answer its new path; durable on return, or the topic might come back."""
     parent, _, name = path.rpartition("/")
-    topic, _, partition = name.rpartition("-")
+    topic, _, partition = log_name(name).rpartition("-")
     attempt = 0
     while True:
-        # Nothing here may be random, and nothing needs to: the first of these names that is free is as good.
-        unique = sha256(f"{path} {attempt}".encode()).hexdigest()[:32]
-        tail = f"-{partition}.{unique}{ending}"
+        tail = f"-{partition}.{unique_mark(path, attempt)}{ending}"
         target = f"{parent}/{topic[: NAME_BYTES_MAX - len(tail)]}{tail}"
         if files.stat(target) is None:
             break

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from headrace.model.errors import StorageFault
 from headrace.storage.epoch_checkpoint import write_epochs
 from headrace.storage.files import Files
+from headrace.storage.meta_properties import sync_topic_id
 from headrace.storage.segment import Segment
 
 
@@ -71,6 +72,7 @@ class FlushJob:
             elif self.names:
                 self._files.fsync_dir(self._path)
             if self.with_parent:
+                sync_topic_id(self._files, self._path)
                 self._files.fsync_dir(self._path.rpartition("/")[0])
         except OSError as problem:
             raise self._break(f"{self._path}: flush failed: {problem}") from problem

@@ -5,7 +5,6 @@ on is an unclean stop. Closing flushes every log, writes the checkpoints and set
 """
 
 import json
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,12 +17,15 @@ from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.storage.checkpoint_file import replace_file
 from headrace.storage.corruption import CorruptLog, Finding
-from headrace.storage.deletion import DeletedLog, mark_directory
+from headrace.storage.deletion import DELETE_DIRECTORY, STRAY_DIRECTORY, DeletedLog, mark_directory
+from headrace.storage.directory_names import future_name, is_deleted, is_future, is_log, log_name
+from headrace.storage.epoch_checkpoint import read_epochs
 from headrace.storage.files import Files, Lock, Space
 from headrace.storage.log import Log
 from headrace.storage.meta_properties import MetaProperties, read_meta, read_topic_id, write_meta, write_topic_id
 from headrace.storage.offset_checkpoint import (
     CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
     forget_offset,
@@ -34,8 +36,6 @@ from headrace.storage.producer_journal import ProducerJournal
 
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-_LOG_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}-(?:0|[1-9][0-9]{0,9})\Z")
-_DELETED_NAME = re.compile(r".+\.[0-9a-f]{32}-delete\Z")
 
 _Result = TypeVar("_Result")
 
@@ -53,17 +53,23 @@ class LogDir:
 
     __slots__ = (
         "_checkpointing",
+        "_high_watermarks",
+        "_is_closed",
         "_lock",
         "_log_starts",
         "_noted",
         "_recovery_points",
+        "_shrinking",
+        "broker_epoch",
         "clean_shutdown",
         "files",
         "findings",
+        "futures",
         "logs",
         "meta",
         "online",
         "path",
+        "stopped_epoch",
     )
 
     def __init__(self, files: Files, path: str, lock: Lock) -> None:
@@ -72,6 +78,8 @@ class LogDir:
         self._lock = lock
         self.logs: dict[str, Log] = {}
         """The open logs by name ("topic-0")."""
+        self.futures: dict[str, Log] = {}
+        """Logs that are being copied here from other dirs, by the same names (KIP-113)."""
         self.findings: list[Finding] = []
         """What was wrong with the log dir's own files and could be done without."""
         self.clean_shutdown = False
@@ -79,10 +87,18 @@ class LogDir:
         self.online = True
         """Cleared by the owner once a flush failed here: nothing is acknowledged from this dir again."""
         self.meta: MetaProperties | None = None
+        self.broker_epoch = -1
+        """Written down at a clean stop, for the next start."""
+        self.stopped_epoch = -1
+        """What the last clean stop wrote down; -1 if the last stop was none."""
         self._recovery_points: dict[str, int] = {}
         self._log_starts: dict[str, int] = {}
+        self._high_watermarks: dict[str, int] = {}
         self._noted: set[str] = set()
         """The logs that the checkpoint files on the disk may speak of."""
+        self._shrinking = threading.Lock()
+        """Held while a log is truncated: it must not be closed meanwhile."""
+        self._is_closed = False
         self._checkpointing = threading.Lock()
         """A checkpoint is written by one thread at a time, so that an older one never replaces a newer one."""
 
@@ -111,9 +127,11 @@ class LogDir:
         self.meta = read_meta(self.files, self.path)
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
+        self._high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
         self._noted = self._recovery_points.keys() | self._log_starts.keys()
         self.clean_shutdown = self.files.stat(f"{self.path}/{CLEAN_SHUTDOWN}") is not None
         if self.clean_shutdown:
+            self.stopped_epoch = _stopped_epoch(self.files.read(f"{self.path}/{CLEAN_SHUTDOWN}"))
             self.files.unlink(f"{self.path}/{CLEAN_SHUTDOWN}")
             self.files.fsync_dir(self.path)
 
@@ -136,11 +154,15 @@ class LogDir:
 
     def log_names(self) -> list[str]:
         """The partitions that have a directory here, in order."""
-        return sorted(name for name in self._names() if _LOG_NAME.match(name) and not _DELETED_NAME.match(name))
+        return sorted(filter(is_log, self._names()))
 
     def deleted_logs(self) -> list[DeletedLog]:
         """Directories of deleted partitions that a stop kept from being removed."""
-        return [DeletedLog(self.files, f"{self.path}/{name}") for name in self._names() if _DELETED_NAME.match(name)]
+        return [DeletedLog(self.files, f"{self.path}/{name}") for name in filter(is_deleted, self._names())]
+
+    def future_names(self) -> list[str]:
+        """The directories of logs that were being copied here when the last process stopped, in order."""
+        return sorted(filter(is_future, self._names()))
 
     def _names(self) -> list[str]:
         try:
@@ -148,10 +170,24 @@ class LogDir:
         except OSError as problem:
             raise StorageFault(f"{self.path}: {problem}") from problem
 
-    def topic_id(self, name: str) -> UUID | None:
-        """The topic a partition's directory says it belongs to."""
+    def topic_id(self, name: str, *, expected: UUID | None = None) -> UUID | None:
+        """The topic a partition's directory says it belongs to; None if a power cut kept it from saying so."""
+        path = f"{self.path}/{name}"
         try:
-            return read_topic_id(self.files, f"{self.path}/{name}")
+            return read_topic_id(self.files, path, expected=expected)
+        except CorruptLog:
+            if expected is None or read_epochs(self.files, path) != []:
+                raise
+            # The first flush of records writes down their epoch before it is over: nothing was ever promised here, and
+            # what the disk has in place of the name was left by a power cut.
+            return None
+        except OSError as problem:
+            raise StorageFault(f"{self.path}/{name}: {problem}") from problem
+
+    def name_topic(self, name: str, topic_id: UUID) -> None:
+        """Write down whose a partition's directory is that a power cut left without a word about it."""
+        try:
+            write_topic_id(self.files, f"{self.path}/{name}", topic_id)
         except OSError as problem:
             raise StorageFault(f"{self.path}/{name}: {problem}") from problem
 
@@ -185,10 +221,11 @@ class LogDir:
         self.logs.update(report.logs)
         return report
 
-    def _open_log(self, name: str, config: LogConfig, producers: ProducerJournal, now_ms: int) -> Log:
-        return Log.open(
+    def _open_log(self, directory: str, config: LogConfig, producers: ProducerJournal, now_ms: int) -> Log:
+        name = log_name(directory)
+        log = Log.open(
             self.files,
-            f"{self.path}/{name}",
+            f"{self.path}/{directory}",
             config=config,
             now_ms=now_ms,
             clean_shutdown=self.clean_shutdown,
@@ -196,26 +233,34 @@ class LogDir:
             log_start_offset=self._log_starts.get(name, 0),
             producers=producers,
         )
+        log.name = name
+        return log
 
     def create_log(
         self, name: str, *, topic_id: UUID, config: LogConfig, producers: ProducerJournal, now_ms: int
     ) -> Log:
         """Make a partition's directory and open its empty log; durable with the log's first flush."""
-        assert _LOG_NAME.match(name), name
+        log = self.logs[name] = self._create(name, name, topic_id, config, producers, now_ms)
+        return log
+
+    def _create(
+        self, directory: str, name: str, topic_id: UUID, config: LogConfig, producers: ProducerJournal, now_ms: int
+    ) -> Log:
+        assert is_log(name), name
         self._recovery_points.pop(name, None)
         self._log_starts.pop(name, None)
+        self._high_watermarks.pop(name, None)
         if name in self._noted:
             # The checkpoints still speak of an earlier partition of this name: after a crash they would be believed,
             # and a log that begins before the old one's start would be dropped.
             self.write_checkpoints()
         self._forget_cleaning(name)
-        self._clear(f"{self.path}/{name}")
-        log = self._open_log(name, config, producers, now_ms)
+        self._clear(f"{self.path}/{directory}")
+        log = self._open_log(directory, config, producers, now_ms)
         try:
             write_topic_id(self.files, log.path, topic_id, sync=False)
         except OSError as problem:
             raise StorageFault(f"{log.path}: {problem}") from problem
-        self.logs[name] = log
         return log
 
     def _clear(self, path: str) -> None:
@@ -228,12 +273,74 @@ class LogDir:
 
     def delete_log(self, name: str) -> DeletedLog:
         """Take a partition out; its directory is renamed at once and to be removed later."""
-        log = self.logs.pop(name)
+        return self._delete(self.logs.pop(name), name)
+
+    def set_aside(self, name: str) -> str:
+        """Take a log out and keep it under another name, which is the answer."""
+        return self._delete(self.logs.pop(name), name, STRAY_DIRECTORY).path
+
+    def _delete(self, log: Log, name: str, ending: str = DELETE_DIRECTORY) -> DeletedLog:
         self._recovery_points.pop(name, None)
         self._log_starts.pop(name, None)
-        deleted = log.delete()
+        self._high_watermarks.pop(name, None)
+        deleted = log.delete(ending)
         self._forget_cleaning(name)
         return deleted
+
+    # Logs on their way here from another dir
+
+    def create_future(
+        self, name: str, *, topic_id: UUID, config: LogConfig, producers: ProducerJournal, now_ms: int
+    ) -> Log:
+        """Make an empty log that a partition of another dir is to be copied to; blocking, and there to stay."""
+        log = self._create(future_name(name), name, topic_id, config, producers, now_ms)
+        try:
+            self.files.fsync_dir(self.path)
+        except OSError as problem:
+            raise StorageFault(f"{self.path}: {problem}") from problem
+        self.futures[name] = log
+        return log
+
+    def load_future(self, directory: str, *, config: LogConfig, producers: ProducerJournal, now_ms: int) -> Log:
+        """Open a log that was being copied when the last process stopped; blocking."""
+        log = self.futures[log_name(directory)] = self._open_log(directory, config, producers, now_ms)
+        return log
+
+    def name_future(self, name: str, *, producers: ProducerJournal, now_ms: int) -> Log:
+        """Give a copy the name of a whole log, and open it anew under that; blocking.
+
+        Until the partition goes on here there are two logs of that name, of which the longer is the right one.
+        """
+        log = self.futures[name]
+        path = f"{self.path}/{name}"
+        log.close(now_ms)
+        self.write_checkpoints()
+        self._clear(path)
+        try:
+            self.files.rename(log.path, path)
+            self.files.fsync_dir(self.path)
+        except OSError as problem:
+            raise StorageFault(f"{log.path}: {problem}") from problem
+        named = self.futures[name] = Log.open(
+            self.files,
+            path,
+            config=log.config,
+            now_ms=now_ms,
+            clean_shutdown=True,
+            recovery_point=log.recovery_point,
+            log_start_offset=log.log_start_offset,
+            producers=producers,
+        )
+        named.high_watermark = max(named.log_start_offset, log.high_watermark)
+        return named
+
+    def adopt_future(self, name: str) -> None:
+        """A copy has become the partition's log."""
+        self.logs[name] = self.futures.pop(name)
+
+    def discard_future(self, name: str) -> DeletedLog:
+        """Give a copy up; its directory is renamed at once and to be removed later."""
+        return self._delete(self.futures.pop(name), name)
 
     def _forget_cleaning(self, name: str, *, above: int = -1) -> None:
         """Take a log out of the cleaner's checkpoint: what comes there now is dirty."""
@@ -245,7 +352,7 @@ class LogDir:
     def write_checkpoints(self) -> None:
         """Write down recovery points and log starts; blocking, durable on return, any thread."""
         with self._checkpointing:
-            logs = list(self.logs.values())
+            logs = [*self.logs.values(), *self.futures.values()]
             noted = {log.name for log in logs} | self._recovery_points.keys() | self._log_starts.keys()
             self._recovery_points.update((log.name, log.recovery_point) for log in logs)
             self._log_starts.update((log.name, log.log_start_offset) for log in logs)
@@ -258,12 +365,44 @@ class LogDir:
             except OSError as problem:
                 raise StorageFault(f"{self.path}: cannot write checkpoints: {problem}") from problem
 
+    def high_watermark(self, name: str) -> int:
+        """The high watermark of a partition as it was last written down; 0 if it never was."""
+        return self._high_watermarks.get(name, 0)
+
+    def write_high_watermarks(self) -> None:
+        """Write down how far every log is known to be committed, if that has changed; blocking, any thread."""
+        with self._checkpointing:
+            noted = {log.name: log.high_watermark for log in list(self.logs.values())}
+            if noted == self._high_watermarks:
+                return
+            try:
+                write_offsets(self.files, f"{self.path}/{HIGH_WATERMARKS}", noted)
+            except OSError as problem:
+                raise StorageFault(f"{self.path}: cannot write high watermarks: {problem}") from problem
+            self._high_watermarks = noted
+
     def truncate(self, log: Log, offset: int) -> None:
         """Truncate a log, its lowered recovery point first: recovery must not miss what is about to go; blocking."""
-        log.lower_recovery_point(offset)
-        self.write_checkpoints()
-        self._forget_cleaning(log.name, above=offset)
-        log.truncate_to(offset)
+        with self._shrinking:
+            self._refuse_if_closed(log)
+            log.lower_recovery_point(offset)
+            self.write_checkpoints()
+            self._forget_cleaning(log.name, above=offset)
+            log.truncate_to(offset)
+
+    def start_over(self, log: Log, offset: int) -> None:
+        """Empty a log and let it begin elsewhere; the checkpoints say first that none of it need be there; blocking."""
+        with self._shrinking:
+            self._refuse_if_closed(log)
+            log.lower_recovery_point(log.log_start_offset)
+            self.write_checkpoints()
+            self._forget_cleaning(log.name)
+            log.truncate_fully(offset)
+            self.write_checkpoints()
+
+    def _refuse_if_closed(self, log: Log) -> None:
+        if self._is_closed:
+            raise StorageFault(f"{log.path} is closed")
 
     def space(self) -> Space:
         """Room on the volume."""
@@ -274,19 +413,24 @@ class LogDir:
 
     def close(self, now_ms: int, *, threads: int = 4) -> dict[str, StorageFault]:
         """Flush and close all logs and mark the stop as clean if all went well; what did not, by name. Blocking."""
+        with self._shrinking:
+            self._is_closed = True
+
+        logs = self.logs | self.futures
 
         def close_log(name: str) -> StorageFault | None:
             try:
-                self.logs[name].close(now_ms)
+                logs[name].close(now_ms)
             except StorageFault as fault:
                 return fault
             return None
 
-        failed = {name: fault for name, fault in _each(list(self.logs), close_log, threads) if fault is not None}
+        failed = {name: fault for name, fault in _each(list(logs), close_log, threads) if fault is not None}
         try:
             self.write_checkpoints()
+            self.write_high_watermarks()
             if not failed and self._all_recovered():
-                text = json.dumps({"version": 0, "brokerEpoch": -1})
+                text = json.dumps({"version": 0, "brokerEpoch": self.broker_epoch})
                 replace_file(self.files, f"{self.path}/{CLEAN_SHUTDOWN}", text.encode())
         except OSError as problem:
             raise StorageFault(f"{self.path}: {problem}") from problem
@@ -296,11 +440,21 @@ class LogDir:
 
     def _all_recovered(self) -> bool:
         """Whether no partition here is as an unclean stop left it: one that was never opened must be recovered yet."""
-        return self.clean_shutdown or set(self.log_names()) <= set(self.logs)
+        found = {*self.log_names(), *map(log_name, self.future_names())}
+        return self.clean_shutdown or found <= self.logs.keys() | self.futures.keys()
 
     def abandon(self) -> None:
         """Let go of the lock and leave everything as it is, as a crash would."""
         self._lock.release()
+
+
+def _stopped_epoch(text: bytes) -> int:
+    """The broker's epoch in a clean-shutdown marker; -1 in those of old, which are empty, and in damaged ones."""
+    try:
+        found = json.loads(text)["brokerEpoch"]
+    except (ValueError, KeyError, TypeError):
+        return -1
+    return found if isinstance(found, int) else -1
 
 
 def _make(files: Files, path: str) -> None:

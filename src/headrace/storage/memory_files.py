@@ -239,6 +239,19 @@ class MemoryFiles:
         self._revive(self._root, chance)
         self.used = self._measure(self._root)
 
+    def end_process(self) -> None:
+        """End the process that used the disk, and nothing else: its handles, locks and mappings are gone."""
+        self.lives += 1
+        self.locks.clear()
+        self._unmap(self._root)
+
+    def _unmap(self, directory: _Directory) -> None:
+        for node in directory.names.values():
+            if isinstance(node, _Directory):
+                self._unmap(node)
+            else:
+                node.mapped = []
+
     def _revive(self, directory: _Directory, chance: Random | None) -> None:
         directory.names = dict(directory.durable)
         for name in sorted(directory.names):

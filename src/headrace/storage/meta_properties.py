@@ -12,6 +12,7 @@ from headrace.storage.files import Files
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 _VERSION = 1
+_TOPIC_ID_BEFORE = "version: 0\ntopic_id: "
 _ESCAPED = re.compile(r"\\(.)")
 
 
@@ -66,8 +67,8 @@ def _parse_properties(text: str) -> dict[str, str]:
     return properties
 
 
-def read_topic_id(files: Files, directory: str) -> UUID | None:
-    """The topic a partition's directory belongs to; None if it does not say."""
+def read_topic_id(files: Files, directory: str, *, expected: UUID | None = None) -> UUID | None:
+    """The topic a partition's directory belongs to; None if it does not say, or breaks off saying the expected."""
     path = f"{directory}/{PARTITION_METADATA}"
     try:
         text = files.read(path).decode()
@@ -75,8 +76,8 @@ def read_topic_id(files: Files, directory: str) -> UUID | None:
         return None
     except UnicodeDecodeError as fault:
         raise CorruptLog(f"{path} is not text") from fault
-    if not text.strip("\0"):
-        # A power cut can leave the name without the content, which is not flushed on its own.
+    if _is_torn(text.rstrip("\0"), expected):
+        # A power cut before the log's first flush can leave the name without the content, or with a part of it.
         return None
     match = re.fullmatch(r"version:\s*0\s+topic_id:\s*(\S{22})\s*", text)
     try:
@@ -87,7 +88,20 @@ def read_topic_id(files: Files, directory: str) -> UUID | None:
         raise CorruptLog(f"{path}: {fault}") from fault
 
 
+def _is_torn(text: str, expected: UUID | None) -> bool:
+    """Whether a text is the beginning of one that names the expected topic, and breaks off."""
+    whole = _TOPIC_ID_BEFORE + (encode_uuid(expected) if expected is not None else "")
+    return whole.startswith(text) and (expected is None or text != whole)
+
+
+def sync_topic_id(files: Files, directory: str) -> None:
+    """Have the disk know which topic a directory belongs to, if it says so."""
+    path = f"{directory}/{PARTITION_METADATA}"
+    if files.stat(path) is not None:
+        files.open(path).fdatasync()
+
+
 def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool = True) -> None:
     """Write which topic a partition's directory belongs to."""
-    text = f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
+    text = f"{_TOPIC_ID_BEFORE}{encode_uuid(topic_id)}"
     replace_file(files, f"{directory}/{PARTITION_METADATA}", text.encode(), sync=sync)

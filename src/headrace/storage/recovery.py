@@ -58,6 +58,7 @@ def load(
     producers: ProducerJournal,
 ) -> Loaded:
     """Read a partition's directory, making it if there is none."""
+    is_new = files.stat(path) is None
     names = _list(files, path)
     segments = _find_segments(files, path, names, config)
     known_epochs = read_epochs(files, path) if "leader-epoch-checkpoint" in names else []
@@ -87,7 +88,7 @@ def load(
     anonymous = set(check.checked) - check.with_producers
     stale = _stale_transaction_indexes(segments, check)
     replay_producers(segments, snapshots, producers, end_offset=end_offset, anonymous=anonymous, stale=stale)
-    if not clean_shutdown:
+    if not clean_shutdown and not is_new:
         # A file that was removed, here or before the stop, and that a power cut brought back would lie across what is
         # appended from here on.
         files.fsync_dir(path)

@@ -4,6 +4,8 @@ A segment knows bytes and positions; which offsets may be read, and when to roll
 appends; any thread may read.
 """
 
+from collections.abc import Sequence
+
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import BatchHeader
 from headrace.storage import file_names
@@ -105,7 +107,19 @@ class Segment(BatchFile):
     def append(self, data: Bytes, last_offset: int, max_timestamp: int) -> None:
         """Write whole batches at the end; HOT. OSError leaves the segment as it was; if that fails too: CorruptLog."""
         position = self.size
-        size = len(data)
+        self._put(data, len(data), position)
+        self._count(len(data), last_offset, max_timestamp, position)
+
+    def append_run(self, data: memoryview, headers: Sequence[BatchHeader]) -> None:
+        """Write several batches at the end with one call, `data` beginning with them; errors as in `append`."""
+        position = self.size
+        size = sum(header.size for header in headers)
+        self._put(data[:size], size, position)
+        for header in headers:
+            self._count(header.size, header.last_offset, header.max_timestamp, position)
+            position += header.size
+
+    def _put(self, data: Bytes, size: int, position: int) -> None:
         file = self._file
         if file is None:
             file = self.file
@@ -119,6 +133,9 @@ class Segment(BatchFile):
         except OSError:
             self._undo(position)
             raise
+
+    def _count(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
+        """A batch was written at `position`."""
         self.size = position + size
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
@@ -130,6 +147,16 @@ class Segment(BatchFile):
             self._add_entry(last_offset, position)
             since = 0
         self._bytes_since_entry = since + size
+
+    def can_index(self, batches: int) -> bool:
+        """Whether the indexes surely have room for so many entries more."""
+        index, times = self._offset_index, self._time_index
+        return (
+            index is not None
+            and times is not None
+            and (len(index) + batches) * OFFSET_ENTRY_BYTES <= self.index_bytes_max
+            and (len(times) + batches + 1) * TIME_ENTRY_BYTES <= self.index_bytes_max
+        )
 
     def _add_entry(self, last_offset: int, position: int) -> None:
         """Note the batch at `position` in both indexes; HOT, as most batches are larger than the interval."""

@@ -20,6 +20,7 @@ from headrace.testing.probe import answers, free_port
 
 START_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 60.0
+FORMAT_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.002
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 _LOG_TAIL_LINES: Final = 20
@@ -68,6 +69,8 @@ class BrokerProcess(ABC):
     """A broker started from a directory of its own: `server.properties`, `data/` and `server.out` live in it."""
 
     name: str
+    host = "127.0.0.1"
+    """Where it is reached."""
 
     def __init__(self, directory: Path, *, settings: dict[str, str] | None = None) -> None:
         self.directory = directory
@@ -86,13 +89,13 @@ class BrokerProcess(ABC):
         """The command line that runs the broker in the foreground."""
 
     @abstractmethod
-    def format(self) -> None:
-        """Prepare an empty log directory."""
+    def format(self, cluster_id: str = "") -> None:
+        """Prepare an empty log directory, for a cluster of its own unless one is named."""
 
     @property
     def bootstrap(self) -> str:
         """The address clients are given."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -108,7 +111,7 @@ class BrokerProcess(ABC):
             self._process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
-        while not answers(self.port):
+        while not answers(self.port, host=self.host):
             if self._process.poll() is not None or time.monotonic() - begin > timeout_s:
                 self.kill()
                 raise BrokerFailed(f"{self.name} did not start:\n{self.output_tail()}")
@@ -188,8 +191,15 @@ class HeadraceProcess(BrokerProcess):
         """The server command without its launcher, as the peer is started without its shell script."""
         return [sys.executable, "-m", "headrace.cli", "server", "start", str(self.properties)]
 
-    def format(self) -> None:
-        """Nothing: the first start formats."""
+    def format(self, cluster_id: str = "") -> None:
+        """Nothing for a broker alone, whose first start formats; by the storage tool for a cluster."""
+        if not cluster_id:
+            return
+        command = [sys.executable, "-m", "headrace.cli", "kafka-storage", "format"]
+        command += [f"--cluster-id={cluster_id}", "--config", str(self.properties)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False)
+        if done.returncode != 0:
+            raise BrokerFailed(f"kafka-storage failed:\n{done.stdout}{done.stderr}")
 
 
 def _kernel_fields(path: Path) -> dict[str, int]:

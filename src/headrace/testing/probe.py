@@ -20,10 +20,10 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def answers(port: int, *, timeout_s: float = 5.0) -> bool:
+def answers(port: int, *, host: str = "127.0.0.1", timeout_s: float = 5.0) -> bool:
     """Whether a broker on this port answers an ApiVersions request."""
     try:
-        reply = _ask(port, api_key=_API_VERSIONS, version=0, body=b"", timeout_s=timeout_s)
+        reply = _ask(port, host=host, api_key=_API_VERSIONS, version=0, body=b"", timeout_s=timeout_s)
     except OSError:
         return False
     return reply[:2] == b"\0\0"
@@ -38,9 +38,9 @@ def led_partitions(port: int, *, timeout_s: float = 10.0) -> int:
     return _count_led(_Reader(reply))
 
 
-def _ask(port: int, *, api_key: int, version: int, body: bytes, timeout_s: float) -> bytes:
+def _ask(port: int, *, api_key: int, version: int, body: bytes, timeout_s: float, host: str = "127.0.0.1") -> bytes:
     request = struct.pack(">hhih", api_key, version, _CORRELATION_ID, -1) + body
-    with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
+    with socket.create_connection((host, port), timeout=timeout_s) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", _receive(connection, 4))
         if not 4 <= size <= _RESPONSE_BYTES_MAX:

@@ -23,11 +23,17 @@ def headrace_settings() -> Mapping[str, str]:
 
 
 @pytest.fixture
-def headrace_cluster(headrace_settings: Mapping[str, str]) -> Iterator[Cluster]:
-    """A broker of the test's own, gone when it ends."""
+def headrace_brokers() -> int:
+    """How many brokers `headrace_cluster` has; override it in a test module to have several."""
+    return 1
+
+
+@pytest.fixture
+def headrace_cluster(headrace_settings: Mapping[str, str], headrace_brokers: int) -> Iterator[Cluster]:
+    """A broker of the test's own, or as many as `headrace_brokers` says, gone when it ends."""
     from headrace.testing.cluster import Cluster  # noqa: PLC0415 - see above
 
-    with Cluster(headrace_settings) as cluster:
+    with Cluster(headrace_settings, brokers=headrace_brokers) as cluster:
         yield cluster
 
 

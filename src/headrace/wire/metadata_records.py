@@ -1,21 +1,37 @@
 """Records of the cluster metadata log in Kafka's framing: frame version, record type and version, then the record."""
 
 from headrace.model.errors import MalformedRequest
-from headrace.model.metadata_records import MetadataRecord
+from headrace.model.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+)
 from headrace.wire.codec import decode, encode, reader_of, writer_of
 from headrace.wire.primitives import BAD_BYTES, Buffer, read_uvarint, write_uvarint
 from headrace.wire.schema import Message, load_messages
 
 FRAME_VERSION = 1
 
+WRITTEN_VERSIONS: dict[type, int] = {
+    RegisterBrokerRecord: 3,
+    PartitionRecord: 2,
+    PartitionChangeRecord: 2,
+    BrokerRegistrationChangeRecord: 2,
+}
+"""Versions a cluster writes, as metadata version 25 (4.0-IV3) has them; records not named have one version only."""
+
 _MODULE = "metadata_records"
 _MESSAGES: dict[int, Message] = {message.key: message for message in load_messages(_MODULE)}
 _KEYS = {message.name: message.key for message in _MESSAGES.values()}
 
 
-def encode_metadata_record(record: MetadataRecord, version: int) -> bytes:
-    """A metadata record as the value of a record in the metadata log."""
+def encode_metadata_record(record: MetadataRecord, version: int | None = None) -> bytes:
+    """A metadata record as a value of the metadata log, in the version a cluster writes if none is told."""
     name = type(record).__name__
+    if version is None:
+        version = WRITTEN_VERSIONS.get(type(record), 0)
     out = bytearray()
     for number in (FRAME_VERSION, _KEYS[name], version):
         write_uvarint(out, number)

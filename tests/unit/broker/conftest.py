@@ -54,23 +54,14 @@ class Desk:
 
     def power_cut(self):
         """Lose all that was not flushed, and start again on what is left."""
-        self._die()
+        self.run(self.broker.abandon())
         self.files.power_cut()
         self.__enter__()
 
     def crash(self):
         """End as `kill -9` ends a process, the page cache untouched, and start again."""
-        self._die()
-        for log_dir in self.broker.store.log_dirs:
-            log_dir.abandon()
+        self.run(self.broker.abandon())
         self.__enter__()
-
-    def _die(self):
-        for listener in self.broker.listeners:
-            self.run(listener.stop())
-        self.run(self.broker.housekeeping.stop())
-        self.broker.flush_threads.shutdown()
-        self.broker.readers.shutdown()
 
     def ask(self, api, request, *, version=None, listener="PLAINTEXT"):
         """What a client that speaks `version` (the newest, if not said) gets for an answer."""

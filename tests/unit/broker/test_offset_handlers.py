@@ -5,16 +5,19 @@ from uuid import UUID
 
 import pytest
 
+from headrace.broker.coordinators.metadata_changes import tell_groups
 from headrace.broker.handlers import (
     api08_offset_commit,
     api09_offset_fetch,
     api11_join_group,
     api16_list_groups,
     api47_offset_delete,
+    api68_consumer_group_heartbeat,
 )
 from headrace.cores.groups.offsets import CommitCommand, NewOffset, commit_in_transaction
 from headrace.model.errors import ErrorCode
 from headrace.model.ids import ZERO_ID
+from headrace.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from headrace.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from headrace.wire.messages.list_groups import ListGroupsRequest
 from headrace.wire.messages.offset_commit import (
@@ -172,6 +175,23 @@ def test_member_of_a_group_that_is_gone(desk, version, error):
     assert [error] == commit(desk, {0: 1}, version=version, **member)
 
 
+@pytest.mark.parametrize(("version", "error"), [(8, ErrorCode.UNSUPPORTED_VERSION), (9, ErrorCode.NONE)])
+def test_member_by_epoch_commits_since_version_9(desk, version, error):
+    """Is a member of a consumer group refused where it could not be told that its epoch is stale?"""
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="a",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=("t",),
+        topic_partitions=(),
+    )
+    joined = desk.ask(api68_consumer_group_heartbeat.API, joining)
+    member = {"member_id": "a", "generation_id_or_member_epoch": joined.member_epoch}
+
+    assert [error] == commit(desk, {0: 1}, version=version, **member)
+
+
 def test_long_note(open_desk):
     """Is a note refused that is longer than `offset.metadata.max.bytes`?"""
     desk = open_desk({"offset.metadata.max.bytes": "3", "offsets.topic.num.partitions": "1"})
@@ -203,6 +223,24 @@ def test_committed_offsets_survive(desk, lost):
     getattr(desk, lost)()
 
     assert (0, {0: (5, 3, "note", 0)}) == fetch(desk, 0)
+
+
+def test_topic_deleted_while_the_coordinator_loads(desk):
+    """Are offsets forgotten whose topic was deleted while their coordinator was still reading its log?"""
+    commit(desk, {0: 5})
+
+    async def delete_meanwhile():
+        groups = desk.broker.groups
+        topic = desk.broker.metadata.topics["t"]
+        groups.resign_all()
+        await groups.lead(range(3))
+        assert groups.is_loading
+        tell_groups(groups, changed=(), deleted=[("t", topic.topic_id)])
+        await groups.lead_all()
+
+    desk.run(delete_meanwhile())
+
+    assert (0, {}) == fetch(desk)
 
 
 def test_unstable_offsets(desk):

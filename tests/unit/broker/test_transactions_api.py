@@ -7,7 +7,8 @@ from headrace.broker.handlers import (
     api65_describe_transactions,
     api66_list_transactions,
 )
-from headrace.model.errors import ErrorCode
+from headrace.broker.partition import Partition
+from headrace.model.errors import ErrorCode, KafkaError
 from headrace.wire.messages.describe_transactions import DescribeTransactionsRequest
 from headrace.wire.messages.list_transactions import ListTransactionsRequest
 from headrace.wire.messages.write_txn_markers import (
@@ -15,7 +16,7 @@ from headrace.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from unit.broker.transaction_teller import NEW, Teller, committed
+from unit.broker.transaction_teller import NEW, SMALL, Teller, committed, teller_at
 from unit.broker.transaction_teller import teller as teller
 
 # --- InitProducerId
@@ -155,6 +156,57 @@ def test_markers_for_a_group(teller):
     assert write_markers(teller, identity, "__consumer_offsets", index, commit=True) == 0
     assert committed(teller) != before
     assert teller.commit_offset(identity, offset=9) == 0
+
+
+def test_markers_for_a_partition_led_elsewhere(teller):
+    """Is the coordinator of another broker sent on when a partition, or a group's partition, is not led here?"""
+    identity = teller.init()[1]
+    index = teller.broker.groups.partition_for("g")
+
+    async def lose():
+        for topic, place in (("a", 0), ("__consumer_offsets", index)):
+            partition = teller.broker.partitions.require(topic, place)
+            partition.follow(partition.leader_epoch + 1)
+
+    teller.desk.run(lose())
+
+    assert write_markers(teller, identity) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert write_markers(teller, identity, "__consumer_offsets", index) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    ("heard", "told"),
+    [
+        (None, ErrorCode.REQUEST_TIMED_OUT),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NONE),
+    ],
+)
+def test_markers_that_wait_for_replicas(open_desk, monkeypatch, heard, told):
+    """Is a marker answered that does not become safe in time, whose leader changes, or that is committed just so?"""
+    teller = teller_at(open_desk({**SMALL, "request.timeout.ms": "1"}))
+    identity = teller.init()[1]
+
+    def when_safe(partition, offset, done):
+        if heard is not None:
+            done(KafkaError(heard, ""))
+
+    monkeypatch.setattr(Partition, "when_safe", when_safe)
+
+    assert write_markers(teller, identity) == told
+
+
+def test_markers_where_too_few_replicas_are_in_sync(teller, monkeypatch):
+    """Is a marker refused, and not written, while it could not become safe?"""
+    identity = teller.init()[1]
+
+    def refuse(partition):
+        raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "one of two")
+
+    monkeypatch.setattr(Partition, "check_enough_replicas", refuse)
+
+    assert write_markers(teller, identity) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert teller.stable() == (0, 0)
 
 
 # --- looking

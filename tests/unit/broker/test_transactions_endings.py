@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from headrace.broker.coordinators import transactions
+from headrace.broker.coordinators import marker_post, transactions
 from headrace.broker.handlers import (
     api20_delete_topics,
 )
@@ -76,7 +76,7 @@ def test_killed_between_decision_and_markers(teller, monkeypatch, ending, commit
         async def never(*_):
             await asyncio.get_running_loop().create_future()
 
-        patch.setattr(transactions, "write_markers", never)
+        patch.setattr(marker_post, "write_markers", never)
         after = teller.end(identity, commit=commit)[1]
         assert teller.state() == ("PrepareCommit" if commit else "PrepareAbort")
         for task in tuple(teller.broker._tasks):
@@ -97,14 +97,14 @@ def test_markers_are_tried_until_they_are_written(teller, monkeypatch):
     monkeypatch.setattr(transactions, "RETRY_FIRST_S", 0.0)
     identity = teller.init()[1]
     teller.produce(identity, version=NEW)
-    write, refusals = transactions.write_markers, [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR]
+    write, refusals = marker_post.write_markers, [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR]
 
     async def reluctant(broker, marker, partitions):
         if refusals:
             return dict.fromkeys(partitions, refusals.pop())
         return await write(broker, marker, partitions)
 
-    monkeypatch.setattr(transactions, "write_markers", reluctant)
+    monkeypatch.setattr(marker_post, "write_markers", reluctant)
     teller.end(identity)
     teller.settle()
 
@@ -120,7 +120,7 @@ def test_deposed_coordinator_leaves_it(teller, monkeypatch):
     async def deposed(broker, marker, partitions):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
-    monkeypatch.setattr(transactions, "write_markers", deposed)
+    monkeypatch.setattr(marker_post, "write_markers", deposed)
     teller.end(identity)
     teller.settle()
 
@@ -154,16 +154,16 @@ def test_coordinator_that_reads_its_log_again(teller, monkeypatch):
     teller.add(identity, ("a", 0))
     teller.produce(identity)
     shard = teller.broker.transactions.shard_for("t")
-    write, refusals = transactions.write_markers, [ErrorCode.KAFKA_STORAGE_ERROR]
+    write, refusals = marker_post.write_markers, [ErrorCode.KAFKA_STORAGE_ERROR]
 
     async def reluctant(broker, marker, partitions):
         if refusals:
-            shard.close()
+            shard._forget()
             await shard.load(broker.readers)
             return dict.fromkeys(partitions, refusals.pop())
         return await write(broker, marker, partitions)
 
-    monkeypatch.setattr(transactions, "write_markers", reluctant)
+    monkeypatch.setattr(marker_post, "write_markers", reluctant)
     teller.end(identity, version=4)
     teller.settle()
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from headrace.broker.api import Call
-from headrace.broker.coordinators import transactions
+from headrace.broker.coordinators import marker_post
 from headrace.broker.handlers import (
     api00_produce,
     api22_init_producer_id,
@@ -192,7 +192,7 @@ def codes_of(topics):
 def watch_end(teller, monkeypatch):
     """Comes when markers have been written."""
     marked = teller.desk.run(_future())
-    write = transactions.write_markers
+    write = marker_post.write_markers
 
     async def watched(*arguments):
         results = await write(*arguments)
@@ -200,7 +200,7 @@ def watch_end(teller, monkeypatch):
             marked.set_result(None)
         return results
 
-    monkeypatch.setattr(transactions, "write_markers", watched)
+    monkeypatch.setattr(marker_post, "write_markers", watched)
     return marked
 
 

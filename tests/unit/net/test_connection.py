@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -128,6 +129,65 @@ def test_replies_keep_their_order() -> None:
         echo.release()
 
         assert [b"wait 1", b"two", b"wait 3", b"four"] == [await read_frame(reader) for _ in range(4)]
+
+    talk(conversation)
+
+
+def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many pieces each write had that connections make from now on."""
+    sizes: list[int] = []
+    made = Connection.connection_made
+
+    def watched(connection: Connection, transport: asyncio.Transport) -> None:
+        def writelines(pieces: list[bytes]) -> None:
+            sizes.append(len(pieces))
+            transport.write(b"".join(pieces))
+
+        made(connection, transport)
+        connection._transport = SimpleNamespace(
+            writelines=writelines, close=transport.close, abort=transport.abort, get_extra_info=transport.get_extra_info
+        )
+
+    monkeypatch.setattr(Connection, "connection_made", watched)
+    return sizes
+
+
+def test_replies_that_become_ready_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are they written with one call, while one that nobody waits behind is written at once?"""
+    sizes = written(monkeypatch)
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener
+    ) -> None:
+        writer.write(b"".join(framed(f"wait {number}".encode()) for number in range(5)))
+        await until(lambda: len(echo.seen) == 5)
+        echo.release()
+        assert [] == sizes
+        assert [f"wait {number}".encode() for number in range(5)] == [await read_frame(reader) for _ in range(5)]
+        assert [5] == sizes
+
+        writer.write(framed(b"wait alone"))
+        await until(lambda: len(echo.seen) == 6)
+        echo.release()
+        assert [5, 1] == sizes
+
+    talk(conversation)
+
+
+def test_ready_replies_leave_before_the_end() -> None:
+    """Does a connection that is closed in the same turn still send what was ready?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, listener: Listener
+    ) -> None:
+        writer.write(framed(b"wait 1") + framed(b"wait 2"))
+        await until(lambda: len(echo.seen) == 2)
+        echo.release()
+        for connection in tuple(listener.connections):
+            connection.close("enough")
+
+        assert [b"wait 1", b"wait 2"] == [await read_frame(reader) for _ in range(2)]
+        assert b"" == await reader.read()
 
     talk(conversation)
 

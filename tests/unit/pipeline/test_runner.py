@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.client.fault import NoBroker
+from headrace.client.fault import NoBroker, NotAuthenticated
 from headrace.pipeline import runner as module
 from headrace.pipeline.fault import PipelineFault
 from headrace.pipeline.file import parse_pipeline
@@ -26,6 +26,7 @@ from = "gps"
 console = true
 """
 NAMES = ["one", "two", "dead_letters.gps"]
+DEAD = "Python worker exited unexpectedly (crashed)."
 ABSENT = "headrace.client.fault.NoBroker: Nothing answers. Wait."
 
 
@@ -162,6 +163,35 @@ def test_a_failure_ends_the_run(make):
     run = find_run("fleet")
     assert (run.state, run.reason) == ("failed", "Query two failed: It broke.")
     assert (queries["one"].stopped, queries["dead_letters.gps"].stopped) == (True, True)
+    assert (runner.remedy, str(runner.trace)) == ("-v shows all that Spark says.", "[CODE] It broke. SQLSTATE: 1")
+
+
+def test_a_dead_worker_is_replaced(make):
+    """Is a query started again whose Python process died, but not for ever in the same batch?"""
+    runner, _, display = make()
+    lives = {name: iter([Query(looks=2)]) for name in NAMES}
+    lives["one"] = iter([Query(looks=1, error=Exception(DEAD)), Query(looks=1)])
+    assert runner.supervise(lambda name: next(lives[name])) == 0
+    assert display.said == ["one: A Python process of Spark died in the middle of its work."]
+
+    runner, _, display = make()
+    lives = {name: iter([Query()]) for name in NAMES}
+    lives["one"] = itertools.repeat(Query(looks=0, error=Exception(DEAD)))
+    assert runner.supervise(lambda name: next(lives[name])) == 1
+    assert len(display.said) == 3
+    assert "died in the middle" in find_run("fleet").reason
+
+
+def test_a_refused_login_is_not_waited_for(make):
+    """Does a run end with the broker's reason when it is not let in?"""
+    runner, link, _ = make()
+
+    def refuse():
+        raise NotAuthenticated("b:1 refused the login", "Check the password.")
+
+    link.topics = refuse
+    with pytest.raises(PipelineFault, match=r"b:1 refused the login\. Check the password"):
+        runner.await_cluster()
 
 
 def test_absent_brokers_are_waited_for(make):

@@ -16,6 +16,7 @@ ORACLE = Path(__file__).parent / "kafka-4.3.1.tsv"
 OWN_BROKER = {
     "flush.on.acks.all",
     "max.decompressed.message.bytes",
+    "metrics.listener",
     "producer.ids.max.per.partition",
     "request.first.bytes.timeout.ms",
     "request.frame.timeout.ms",

@@ -183,7 +183,9 @@ def test_throttled_replicas_are_pairs_or_a_star(node: Node, replicas: str) -> No
 
 
 def test_every_served_topic_setting_reaches_the_log() -> None:
-    """Is no setting called served that a log is never told?"""
+    """Is no setting called served that neither a log is told nor the quotas of replication are?"""
     tested = {case[0] for case in test_an_override_reaches_the_log.pytestmark[0].args[1]}
+    throttles = {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
 
-    assert {name for name, setting in TOPIC_SETTINGS.items() if setting.served} == tested | {"cleanup.policy"}
+    served = {name for name, setting in TOPIC_SETTINGS.items() if setting.served}
+    assert served == tested | throttles | {"cleanup.policy"}

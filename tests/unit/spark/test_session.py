@@ -1,4 +1,4 @@
-from headrace.spark.session import SETTINGS, session_settings
+from headrace.spark.session import LOCAL, SETTINGS, session_settings
 
 
 def test_settings_of_a_local_session():
@@ -20,3 +20,10 @@ def test_user_wins():
     mine = {"spark.ui.enabled": "true", "spark.sql.shuffle.partitions": "7"}
 
     assert mine.items() <= session_settings("local[2]", mine).items()
+
+
+def test_tasks_are_tried_again():
+    """Has a task more than one attempt where nobody says where Spark runs, with settings of all cores as before?"""
+    assert LOCAL.startswith("local[*,")
+    assert int(LOCAL.removeprefix("local[*,").removesuffix("]")) > 1
+    assert "8" == session_settings(LOCAL, {}, cores=8)["spark.sql.shuffle.partitions"]

@@ -312,3 +312,20 @@ def test_a_directory_that_is_a_file(disk, root):
     assert list(report.failed) == ["t-0"]
     with pytest.raises(StorageFault):
         open_log(disk.files, f"{root}/t-0")
+
+
+@pytest.mark.parametrize("torn", [b"\xff\xfe", b"version: 0\ntopic_id: AA\xc3"])
+def test_a_name_torn_before_the_first_flush(memory, torn):
+    """Does a partition that never flushed a record open with garbage for its name, and one that did not?"""
+    log_dir = LogDir.open(memory, "/data/logs")
+    create(log_dir, "new-0")
+    used = create(log_dir, "used-0")
+    used.assign_epoch(3, 0)
+    append(used, 1)
+    flush(used)
+    for name in ("new-0", "used-0"):
+        memory.open(f"/data/logs/{name}/partition.metadata", create=True).pwrite(torn, 0)
+
+    assert log_dir.topic_id("new-0", expected=TOPIC_ID) is None
+    with pytest.raises(CorruptLog, match="is not text"):
+        log_dir.topic_id("used-0", expected=TOPIC_ID)

@@ -27,6 +27,22 @@ def test_a_power_cut_takes_what_was_not_synced(memory):
         kept.pread(1, 0)
 
 
+def test_the_end_of_a_process_takes_only_what_it_held(memory):
+    """Do handles, locks and mappings of a killed process end, and all that it wrote stay?"""
+    file = memory.open("/data/a", create=True)
+    write_all(file, b"0123456789", 0)
+    mapped = file.map(10)
+    memory.lock("/data/.lock")
+    memory.end_process()
+
+    assert memory.read("/data/a") == b"0123456789"
+    assert memory.lock("/data/.lock") is not None
+    with pytest.raises(OSError, match="lost its power"):
+        file.pread(1, 0)
+    memory.open("/data/a").truncate(3)  # Nobody maps it any more.
+    assert mapped.length == 10
+
+
 def test_truncation_and_rename_are_lost_too(memory):
     """Does an un-synced truncation or rename come back?"""
     file = memory.open("/data/a", create=True)

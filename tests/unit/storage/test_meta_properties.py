@@ -58,17 +58,20 @@ def test_topic_id_written_and_read(disk):
     assert read_topic_id(disk.files, disk.root) == UUID(int=1)
 
 
-@pytest.mark.parametrize("data", [b"", bytes(40)])
+@pytest.mark.parametrize("data", [b"", bytes(40), b"version: 0\nto", b"version: 0\ntopic_id: AAAA"])
 def test_topic_id_that_a_power_cut_took(memory, data):
-    """Is a file that was named but never flushed no topic id, rather than an error?"""
+    """Is a file that was named but never flushed, or only in part, no topic id, rather than an error?"""
     put(memory, "partition.metadata", data)
 
-    assert read_topic_id(memory, "/data") is None
+    assert read_topic_id(memory, "/data", expected=UUID(int=1)) is None
 
 
-@pytest.mark.parametrize("data", [b"\xff", b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", b"version: 0\ntopic_id: x"])
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff", b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", b"version: 0\ntopic_id: x"],
+)
 def test_bad_topic_id(memory, data):
     """Is a bad file named rather than guessed at?"""
     put(memory, "partition.metadata", data)
     with pytest.raises(CorruptLog, match=r"/data/partition\.metadata"):
-        read_topic_id(memory, "/data")
+        read_topic_id(memory, "/data", expected=UUID(int=1))

@@ -394,3 +394,13 @@ def test_a_roll_right_behind_the_recovery_point(memory, seed):
 
     assert [log.offset_for_timestamp(1000 + i) for i in range(8)] == [(1000 + i, i, 0) for i in range(8)]
     assert log.segments()[0].max_timestamp() == (1007, 7)
+
+
+def test_a_new_directory_is_not_flushed(memory):
+    """Is a log that is made, not found, left to its first flush to be safe, and one that is found after a crash not?"""
+    counts = [memory.calls["fsync_dir"]]
+    for _ in range(2):
+        open_log(memory, "/data/t-0")
+        counts.append(memory.calls["fsync_dir"])
+
+    assert counts == [counts[0], counts[0], counts[0] + 1]

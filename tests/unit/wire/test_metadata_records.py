@@ -12,15 +12,20 @@ from headrace.wire.messages.metadata_records import (
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
+    ControllerEndpoint,
+    ControllerFeature,
     FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from headrace.wire.metadata_records import decode_metadata_record, encode_metadata_record
 from headrace.wire.schema import Message, load_messages
@@ -79,6 +84,28 @@ EXAMPLES = [
         b"\x01\x11\x01" + struct.pack(">iq", 1, 2) + b"\x01\x00\x01\xff",
     ),
     (
+        UnregisterBrokerRecord(broker_id=1, broker_epoch=2),
+        0,
+        b"\x01\x01\x00" + struct.pack(">iq", 1, 2) + b"\x00",
+    ),
+    (ClearElrRecord(topic_name="foo"), 0, b"\x01\x1c\x00\x04foo\x00"),
+    (
+        RegisterControllerRecord(
+            controller_id=7,
+            incarnation_id=TOPIC_ID,
+            end_points=(ControllerEndpoint(name="CONTROLLER", host="h", port=9093, security_protocol=1),),
+            features=(ControllerFeature(name="f", min_supported_version=1, max_supported_version=2),),
+        ),
+        0,
+        b"\x01\x1b\x00"
+        + struct.pack(">i", 7)
+        + TOPIC_ID.bytes
+        + b"\x00"
+        + b"\x02\x0bCONTROLLER\x02h"
+        + struct.pack(">Hh", 9093, 1)
+        + b"\x00\x02\x02f\0\x01\0\x02\0\x00",
+    ),
+    (
         RegisterBrokerRecord(
             broker_id=1,
             incarnation_id=TOPIC_ID,
@@ -108,6 +135,15 @@ def test_records_have_kafkas_bytes(record: Any, version: int, data: bytes) -> No
     """Are records written as Kafka's schemas say, and read back?"""
     assert data == encode_metadata_record(record, version)
     assert record == decode_metadata_record(data)
+
+
+def test_version_of_a_cluster_is_written_unless_another_is_told() -> None:
+    """Does a record that says more than its first version can survive being written?"""
+    record = PartitionChangeRecord(partition_id=3, topic_id=TOPIC_ID, directories=(TOPIC_ID,), last_known_elr=(1,))
+
+    assert record == decode_metadata_record(encode_metadata_record(record))
+    assert encode_metadata_record(record, 2) == encode_metadata_record(record)
+    assert encode_metadata_record(NoOpRecord(), 0) == encode_metadata_record(NoOpRecord())
 
 
 @pytest.mark.parametrize("message", load_messages("metadata_records"), ids=lambda message: message.name)

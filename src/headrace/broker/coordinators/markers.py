@@ -1,12 +1,14 @@
 """Markers: how the partitions of a transaction learn that it has ended.
 
-`write_markers` serves both sides: the coordinator calls it for the partitions of a transaction it has decided, and
-WriteTxnMarkers for the coordinator of another broker. A marker counts when it is as safe as an acknowledged record.
+`write_markers` serves both sides: the coordinator calls it for the partitions it leads itself of a transaction it has
+decided, and WriteTxnMarkers for the coordinator of another broker. A marker counts when it is as safe as an
+acknowledged record.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -51,16 +53,32 @@ async def write_markers(
             results[place] = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code in NOT_READY else error.code
             continue
         pending.append((place, _safety(partition, end_offset)))
+    timeout_ms: int = broker.config["request.timeout.ms"]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_ms / 1000):
+            for _, safe in pending:
+                await safe
     for place, safe in pending:
-        problem = await safe
-        results[place] = ErrorCode.NONE if problem is None else problem.code
+        results[place] = _told(safe)
     return results
+
+
+def _told(safe: asyncio.Future[KafkaError | None]) -> ErrorCode:
+    if not safe.done() or safe.cancelled():
+        # The replicas took too long. The marker may be kept all the same, and then the next one changes nothing.
+        return ErrorCode.REQUEST_TIMED_OUT
+    problem = safe.result()
+    if problem is None or problem.code is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+        # That replicas have gone since changes nothing: what is committed was on enough of them.
+        return ErrorCode.NONE
+    return problem.code
 
 
 def _append(broker: Broker, marker: Marker, place: TopicPartition) -> tuple[Partition, int]:
     """The partition and where its log ends with the marker."""
     topic, index = place
-    partition = broker.partitions.require(topic, index)
+    partition = broker.partitions.require_led(topic, index)
+    partition.check_enough_replicas()
     if topic == broker.groups.topic:
         # Its coordinator must see the marker in the order of the log: offsets count, or are forgotten, from here on.
         end_offset = broker.groups.shard_at(index).end_transaction(

@@ -1,14 +1,20 @@
-"""One partition of a coordinator's topic with the core that lives on it.
+"""One partition of a coordinator's topic, as long as it is led here in one epoch, with the core that lives on it.
 
 Every step runs to its end on the event loop: the core decides, its records are appended, and when the partition says
 that they are safe the replies go out. A step without records waits for those before it, so that no answer tells of
-what a crash could still undo.
+what a crash, or another leader, could still undo.
+
+A shard answers once everything that its leader's log held when it began is committed and read: what an earlier leader
+had told somebody is among it, and what is not committed yet could still be lost. It ends with its epoch: whoever leads
+next, be it this broker again, begins with a shard of its own, and whatever comes back late to an old one is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest, StorageFault
@@ -29,7 +35,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_READ_BYTES = 1024 * 1024
+NOT_LED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+"""What a partition says whose leader is another broker by now, or this one in a later epoch."""
+_TIMER_RETRY_S = 1.0
+"""A timer that runs out while too few replicas are in sync runs so much longer, again and again."""
 
 
 class Core(Protocol):
@@ -51,6 +60,18 @@ class Core(Protocol):
 CoreT = TypeVar("CoreT", bound=Core)
 
 
+class _Pending:
+    """What is to be told when some records are safe."""
+
+    __slots__ = ("core", "deadline_s", "is_over", "outcome")
+
+    def __init__(self, core: Any, outcome: Outcome, deadline_s: float) -> None:
+        self.core = core
+        self.outcome = outcome
+        self.deadline_s = deadline_s
+        self.is_over = False
+
+
 class Shard(Generic[CoreT]):
     """A core and the partition its records live in."""
 
@@ -62,15 +83,27 @@ class Shard(Generic[CoreT]):
         *,
         clock: Callable[[], int],
         on_effect: Callable[[Shard[CoreT], Any], None],
+        read_bytes: int,
+        write_timeout_s: float,
     ) -> None:
+        """So much of the log is read at once; so long somebody waits for replicas before hearing that they are late."""
         self.partition = partition
+        self.epoch = partition.leader_epoch
+        """The coordinator's epoch: the partition's leader epoch, by which a deposed coordinator is told."""
         self._make_core = make_core
         self._codec = codec
         self._clock = clock
         self._on_effect = on_effect
+        self._read_bytes = read_bytes
+        self._write_timeout_s = write_timeout_s
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
+        self._pending: deque[_Pending] = deque()
+        self._pending_timer: asyncio.TimerHandle | None = None
+        self._afterwards: list[Callable[[CoreT, int], Outcome]] = []
+        """Steps for when the log has been read."""
         self._is_loaded = False
+        self._is_closed = False
         self._core: CoreT | None = None
 
     @property
@@ -79,9 +112,9 @@ class Shard(Generic[CoreT]):
         return self.partition.index
 
     @property
-    def epoch(self) -> int:
-        """The coordinator's epoch: the partition's leader epoch, by which a deposed coordinator is told."""
-        return self.partition.leader_epoch
+    def is_closed(self) -> bool:
+        """Whether another shard, here or elsewhere, has taken over."""
+        return self._is_closed
 
     @property
     def is_loaded(self) -> bool:
@@ -90,18 +123,26 @@ class Shard(Generic[CoreT]):
 
     @property
     def core(self) -> CoreT:
-        """The state; KafkaError while the log is still being read."""
+        """The state; KafkaError while the log is still being read, and when another shard has taken over."""
         if self._core is None or not self._is_loaded:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator is loading its state; try again.")
+            raise self._refusal()
         return self._core
+
+    def _refusal(self) -> KafkaError:
+        return not_coordinator() if self._is_closed else loading()
 
     # --- steps
 
     def begin(self, step: Callable[[Any, int], Outcome]) -> asyncio.Future[Any]:
         """Run a step on behalf of somebody; the future has the reply once it is true for good, often at once.
 
-        The reply may be a KafkaError as a value: `answer_of` raises it.
+        The reply may be a KafkaError as a value: `answer_of` raises it. As the core takes its records in at once, a
+        step that may write is refused before it is taken while too few replicas are in sync.
         """
+        self._check_enough_replicas()
+        return self._begin(step)
+
+    def _begin(self, step: Callable[[Any, int], Outcome]) -> asyncio.Future[Any]:
         token = asyncio.get_running_loop().create_future()
         self._waiting.add(token)
         try:
@@ -119,6 +160,10 @@ class Shard(Generic[CoreT]):
         """Run a step on behalf of somebody who waits, and give the reply once it is true for good."""
         return answer_of(await self.begin(step))
 
+    async def look(self, step: Callable[[Any, int], Outcome]) -> Any:
+        """As `ask`, for a step that writes nothing, and so needs no replicas."""
+        return answer_of(await self._begin(step))
+
     def act(self, step: Callable[[int], Outcome]) -> None:
         """Run a step nobody waits for; nothing while the core is loading, which will see the same by itself."""
         if self._is_loaded:
@@ -127,9 +172,17 @@ class Shard(Generic[CoreT]):
             except KafkaError as error:
                 logger.warning("coordinator_step_failed topic=%s reason=%s", self.partition.topic, error)
 
+    def act_once_loaded(self, step: Callable[[CoreT, int], Outcome]) -> None:
+        """Run a step nobody waits for on the core, now or as soon as there is one."""
+        core = self._core
+        if core is not None and self._is_loaded:
+            self.act(lambda now_ms: step(core, now_ms))
+        elif not self._is_closed:
+            self._afterwards.append(step)
+
     def _run(self, step: Callable[[int], Outcome]) -> None:
         if not self._is_loaded:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator is loading its state; try again.")
+            raise self._refusal()
         now_ms = self._clock()
         try:
             outcome = step(now_ms)
@@ -147,15 +200,12 @@ class Shard(Generic[CoreT]):
             try:
                 self._append(outcome, now_ms)
             except KafkaError as error:
-                logger.error(  # noqa: TRY400 - the disk's story, told by the partition too
-                    "coordinator_write_failed topic=%s partition=%d reason=%s", self.partition.topic, self.index, error
-                )
                 self._give_up()
-                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
+                raise self._write_refused(error) from error
         for key, at_ms in outcome.timers:
             self._set_timer(key, at_ms, now_ms)
         if outcome.replies or outcome.effects:
-            self.partition.when_safe(self.partition.log.log_end_offset, lambda error: self._deliver(outcome, error))
+            self._deliver_when_safe(outcome)
 
     def _append(self, outcome: Outcome, now_ms: int) -> None:
         pairs = [self._codec.encode(key, value) for key, value in outcome.records]
@@ -166,19 +216,74 @@ class Shard(Generic[CoreT]):
             producer_epoch=producer_epoch,
             transactional=outcome.producer is not None,
         )
-        if self.partition.fault is not None:
-            raise self.partition.fault
+        self._check_leads()
         self.partition.append(memoryview(batch), read_header(batch), now_ms)
 
-    def _deliver(self, outcome: Outcome, error: KafkaError | None) -> None:
-        if error is not None:
+    def _check_leads(self) -> None:
+        """KafkaError if the partition takes nothing, or nothing of this shard's epoch."""
+        if self.partition.fault is not None:
+            raise self.partition.fault.with_traceback(None)
+        if self.partition.leader_epoch != self.epoch:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "The partition is led in a later epoch.")
+
+    def _check_enough_replicas(self) -> None:
+        try:
+            self.partition.check_enough_replicas()
+        except KafkaError as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
+
+    def _write_refused(self, error: KafkaError) -> KafkaError:
+        """A partition's refusal as a coordinator tells it."""
+        if error.code in NOT_LED:
+            return not_coordinator()
+        logger.error(
+            "coordinator_write_failed topic=%s partition=%d reason=%s", self.partition.topic, self.index, error
+        )
+        return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
+
+    # --- telling
+
+    def _deliver_when_safe(self, outcome: Outcome) -> None:
+        partition = self.partition
+        end_offset = partition.log.log_end_offset
+        loop = asyncio.get_running_loop()
+        pending = _Pending(self._core, outcome, loop.time() + self._write_timeout_s)
+        partition.when_safe(end_offset, lambda error: self._deliver(pending, error))
+        if pending.is_over:
+            return
+        # What is safe is so in order, so those that are over lie in front.
+        while self._pending and self._pending[0].is_over:
+            self._pending.popleft()
+        self._pending.append(pending)
+        if self._pending_timer is None:
+            self._pending_timer = loop.call_at(pending.deadline_s, self._on_late)
+
+    def _deliver(self, pending: _Pending, error: KafkaError | None) -> None:
+        pending.is_over = True
+        if pending.core is not self._core:
+            # The state that decided this is gone, and who waited has been told.
+            return
+        if error is not None and error.code is not ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
             self._give_up()
             return
-        for token, answer in outcome.replies:
+        # That replicas have gone since changes nothing: what is committed was on enough of them.
+        for token, answer in pending.outcome.replies:
             if not token.done():
                 token.set_result(answer)
-        for effect in outcome.effects:
+        for effect in pending.outcome.effects:
             self._on_effect(self, effect)
+
+    def _on_late(self) -> None:
+        """Tell those who wait for too long; their records may become safe all the same, and then they count."""
+        self._pending_timer = None
+        now_s = asyncio.get_running_loop().time()
+        late = KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator's records are not safe yet; try again.")
+        while self._pending and (self._pending[0].is_over or self._pending[0].deadline_s <= now_s):
+            for token, _ in self._pending.popleft().outcome.replies:
+                if not token.done():
+                    token.set_result(late)
+        if self._pending:
+            self._pending_timer = asyncio.get_running_loop().call_at(self._pending[0].deadline_s, self._on_late)
 
     # --- the end of somebody's transaction
 
@@ -186,6 +291,7 @@ class Shard(Generic[CoreT]):
         self, producer_id: int, producer_epoch: int, *, commit: bool, coordinator_epoch: int, transaction_version: int
     ) -> int:
         """Write the marker that ends a transaction on this partition and have the core take it in; the end offset."""
+        self._check_leads()
         appended = self.partition.append_end_marker(
             producer_id,
             producer_epoch,
@@ -209,6 +315,12 @@ class Shard(Generic[CoreT]):
             self._timers[key] = asyncio.get_running_loop().call_later(delay_s, self._on_timer, key)
 
     def _on_timer(self, key: TimerKey) -> None:
+        try:
+            self._check_enough_replicas()
+        except KafkaError:
+            # What it leads to could not be written down, and whoever could not be heard meanwhile is not to blame.
+            self._timers[key] = asyncio.get_running_loop().call_later(_TIMER_RETRY_S, self._on_timer, key)
+            return
         self._timers.pop(key, None)
         core = self._core
         if core is not None:
@@ -216,22 +328,58 @@ class Shard(Generic[CoreT]):
 
     # --- coming and going
 
-    async def load(self, executor: Executor) -> None:
-        """Read the log into a fresh core; then questions are answered."""
+    async def load(self, executor: Executor, turns: AbstractAsyncContextManager[Any] | None = None) -> None:
+        """Read the log into a fresh core; then questions are answered. Only the reading waits for its turn."""
         core = self._make_core()
-        count = await asyncio.get_running_loop().run_in_executor(executor, self._replay, core)
+        async with turns or nullcontext():
+            if self._is_closed:
+                return
+            loop = asyncio.get_running_loop()
+            count, end_offset = await loop.run_in_executor(executor, self._replay, core)
+        if self._is_closed:
+            return
+        # Who led before may have told nobody yet of the last records, and those may still be lost with us: what they
+        # say must not be told either before they are committed.
+        await self._until_safe(end_offset)
+        if self._is_closed:
+            return
         self._core = core
         self._is_loaded = True
         if count:
-            logger.info("coordinator_loaded topic=%s partition=%d records=%d", self.partition.topic, self.index, count)
+            logger.info(
+                "coordinator_loaded topic=%s partition=%d epoch=%d records=%d",
+                self.partition.topic,
+                self.index,
+                self.epoch,
+                count,
+            )
         self._run(core.loaded)
+        afterwards, self._afterwards = self._afterwards, []
+        for step in afterwards:
+            self.act_once_loaded(step)
 
-    def _replay(self, core: CoreT) -> int:
-        """Every record of the log, in order; blocking."""
+    async def _until_safe(self, end_offset: int) -> None:
+        safe: asyncio.Future[KafkaError | None] = asyncio.get_running_loop().create_future()
+
+        def settle(error: KafkaError | None) -> None:
+            if not safe.done():
+                safe.set_result(error)
+
+        self._waiting.add(safe)
+        try:
+            self.partition.when_safe(end_offset, settle)
+            error = await safe
+        finally:
+            self._waiting.discard(safe)
+        if error is not None and not self._is_closed:
+            raise error
+
+    def _replay(self, core: CoreT) -> tuple[int, int]:
+        """Every record of the log, in order; how many, and where the log ended. Blocking."""
         log = self.partition.log
         offset, end, count = log.log_start_offset, log.log_end_offset, 0
-        while offset < end:
-            data = memoryview(log.read(offset, max_bytes=_READ_BYTES, limit_offset=end).load())
+        while offset < end and not self._is_closed:
+            data = memoryview(log.read(offset, max_bytes=self._read_bytes, limit_offset=end).load())
             for position, header in split_batches(data):
                 batch = data[position : position + header.size]
                 check_batch(batch)
@@ -239,7 +387,7 @@ class Shard(Generic[CoreT]):
                 offset = header.last_offset + 1
             if not data:
                 raise StorageFault(f"{log.path}: nothing to read at {offset}, the log ends at {end}")
-        return count
+        return count, end
 
     def _replay_batch(self, core: CoreT, header: BatchHeader, batch: memoryview) -> int:
         if header.is_control:
@@ -261,20 +409,38 @@ class Shard(Generic[CoreT]):
 
     def _give_up(self) -> None:
         """The state may be ahead of the log: forget it, and tell everyone who waits to look for a coordinator again."""
-        self.close()
-        self._on_effect(self, Reload())
+        self._forget()
+        if not self._is_closed:
+            self._on_effect(self, Reload())
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop answering, for good."""
+        self._is_closed = True
+        self._forget()
+
+    def _forget(self) -> None:
         self._is_loaded = False
         self._core = None
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        gone = KafkaError(ErrorCode.NOT_COORDINATOR, "This is not the correct coordinator.")
+        if self._pending_timer is not None:
+            self._pending_timer.cancel()
+            self._pending_timer = None
+        self._pending.clear()
         for token in tuple(self._waiting):
             if not token.done():
-                token.set_result(gone)
+                token.set_result(not_coordinator())
+
+
+def not_coordinator() -> KafkaError:
+    """Sends a client to look for the coordinator again."""
+    return KafkaError(ErrorCode.NOT_COORDINATOR, "This is not the correct coordinator.")
+
+
+def loading() -> KafkaError:
+    """Has a client ask again."""
+    return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator is loading its state; try again.")
 
 
 def answer_of(reply: Any) -> Any:

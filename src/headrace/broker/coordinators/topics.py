@@ -42,17 +42,23 @@ OFFSETS: Final = CoordinatorTopic(
     name="__consumer_offsets",
     partitions="offsets.topic.num.partitions",
     replication_factor="offsets.topic.replication.factor",
+    read_bytes="offsets.load.buffer.size",
+    write_timeout_ms="offsets.commit.timeout.ms",
     configs=_offsets,
 )
 TRANSACTIONS: Final = CoordinatorTopic(
     name="__transaction_state",
     partitions="transaction.state.log.num.partitions",
     replication_factor="transaction.state.log.replication.factor",
+    read_bytes="transaction.state.log.load.buffer.size",
+    write_timeout_ms="request.timeout.ms",
     configs=_transactions,
 )
 SHARE_STATE: Final = CoordinatorTopic(
     name="__share_group_state",
     partitions="share.coordinator.state.topic.num.partitions",
     replication_factor="share.coordinator.state.topic.replication.factor",
+    read_bytes="share.coordinator.load.buffer.size",
+    write_timeout_ms="share.coordinator.write.timeout.ms",
     configs=_share_state,
 )

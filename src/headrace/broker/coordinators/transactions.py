@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from headrace.broker.coordinators.confirmation import Confirmations
 from headrace.broker.coordinators.coordinator import Coordinator
-from headrace.broker.coordinators.markers import Marker, write_markers
+from headrace.broker.coordinators.leaders import state_of
+from headrace.broker.coordinators.marker_post import MarkerPost
+from headrace.broker.coordinators.markers import Marker
 from headrace.broker.coordinators.topics import TRANSACTIONS
 from headrace.cores.transactions.ending import EndTransaction, NeedsProducerId, WriteMarkers, complete
 from headrace.cores.transactions.expiry import abort_late
@@ -34,18 +37,37 @@ logger = logging.getLogger(__name__)
 RETRY_FIRST_S = 0.05
 RETRY_MAX_S = 1.0
 
+_PASSING = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+"""What is heard while leaders move, and passes by itself."""
+
 CommandT = TypeVar("CommandT", InitProducerId, EndTransaction)
 
 
-def transaction_coordinator(broker: Broker) -> Coordinator[Transactions]:
+class TransactionCoordinator(Coordinator[Transactions]):
+    """The coordinator of transactions, with its ways to the brokers that have their partitions."""
+
+    def __init__(self, broker: Broker) -> None:
+        def limits() -> TransactionLimits:
+            return limits_from(broker.config, broker.metadata.features)
+
+        on_effect = partial(carry_out, broker, MarkerPost(broker))
+        super().__init__(broker, TRANSACTIONS, TRANSACTION_RECORDS, lambda: Transactions(limits), on_effect)
+        self.confirmations = Confirmations(broker)
+        """Questions of this broker's partitions about transactions, wherever those are coordinated."""
+
+
+def transaction_coordinator(broker: Broker) -> TransactionCoordinator:
     """The coordinator of transactions, put together."""
-
-    def limits() -> TransactionLimits:
-        return limits_from(broker.config, broker.metadata.features)
-
-    return Coordinator(
-        broker, TRANSACTIONS, TRANSACTION_RECORDS, lambda: Transactions(limits), partial(carry_out, broker)
-    )
+    return TransactionCoordinator(broker)
 
 
 async def identity_after(
@@ -62,16 +84,18 @@ async def identity_after(
         command = replace(command, fresh_producer_id=await broker.producer_ids.next())
 
 
-def carry_out(broker: Broker, shard: Shard[Transactions], effect: Any) -> None:
+def carry_out(broker: Broker, post: MarkerPost, shard: Shard[Transactions], effect: Any) -> None:
     """Do what the core asked for, in the background."""
     match effect:
         case WriteMarkers():
-            broker.spawn(_finish(broker, shard, shard.core, effect))
+            broker.spawn(_finish(broker, post, shard, shard.core, effect))
         case NeedsProducerId():
             broker.spawn(_abort_late(broker, shard, effect))
 
 
-async def _finish(broker: Broker, shard: Shard[Transactions], core: Transactions, effect: WriteMarkers) -> None:
+async def _finish(
+    broker: Broker, post: MarkerPost, shard: Shard[Transactions], core: Transactions, effect: WriteMarkers
+) -> None:
     """Write a transaction's markers until every partition has its own, then close the transaction."""
     marker = Marker(
         producer_id=effect.producer_id,
@@ -87,7 +111,7 @@ async def _finish(broker: Broker, shard: Shard[Transactions], core: Transactions
         # end the producer's next transaction.
         if not _drives(shard, core):
             return
-        results = await write_markers(broker, marker, sorted(place for place in missing if _exists(broker, place)))
+        results = await post.write(marker, sorted(place for place in missing if _exists(broker, place)))
         if ErrorCode.TRANSACTION_COORDINATOR_FENCED in results.values():
             logger.warning("transaction_left transactional_id=%s reason=coordinator fenced", effect.transactional_id)
             return
@@ -102,7 +126,8 @@ def _must_retry(effect: WriteMarkers, place: TopicPartition, code: ErrorCode) ->
     """Whether a partition still needs its marker."""
     if code is ErrorCode.NONE:
         return False
-    logger.warning(
+    logger.log(
+        logging.DEBUG if code in _PASSING else logging.WARNING,
         "transaction_marker_refused transactional_id=%s partition=%s-%d reason=%s",
         effect.transactional_id,
         *place,
@@ -114,8 +139,7 @@ def _must_retry(effect: WriteMarkers, place: TopicPartition, code: ErrorCode) ->
 
 def _exists(broker: Broker, place: TopicPartition) -> bool:
     """Whether a partition is still there; a deleted topic needs no marker."""
-    topic = broker.metadata.topics.get(place[0])
-    return topic is not None and place[1] < len(topic.partitions)
+    return state_of(broker.metadata, *place) is not None
 
 
 async def _abort_late(broker: Broker, shard: Shard[Transactions], effect: NeedsProducerId) -> None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
-from headrace.cores.transactions.partitions import TransactionPartitions, add_partitions, verify_partitions
-from headrace.cores.transactions.transaction import BUMPS_EPOCH
+from headrace.broker.coordinators.confirmation import Membership
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.records.batch import read_header
 from headrace.records.produced import deep_check, needs_deep_check, refusal_anew
@@ -38,6 +36,8 @@ _TRY_AGAIN = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
+        # Another partition that was asked about with this one is not known to the coordinator yet.
+        ErrorCode.OPERATION_NOT_ATTEMPTED,
     }
 )
 """Said of the coordinator, which a producer does not expect to hear of from a partition."""
@@ -59,12 +59,19 @@ async def confirm(broker: Broker, question: Question) -> Verification:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "A transactional id must not be empty.")
     retry_ms: int = broker.config["add.partitions.to.txn.retry.backoff.ms"]
     patience_ms: int = broker.config["add.partitions.to.txn.retry.backoff.max.ms"]
+    membership = Membership(
+        transactional_id=question.transactional_id,
+        producer_id=question.header.producer_id,
+        producer_epoch=question.header.producer_epoch,
+        place=(question.partition.topic, question.partition.index),
+        adds=question.adds,
+    )
     waited_ms = 0
     while True:
         # A new guard each time: a marker that is written meanwhile takes the old one away, as it should.
         guard = question.partition.start_verification(question.header, epoch_bumps=question.adds)
         try:
-            await _ask(broker, question)
+            await broker.transactions.confirmations.ask(membership)
         except KafkaError as error:
             if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS or not question.adds or waited_ms >= patience_ms:
                 raise
@@ -72,25 +79,6 @@ async def confirm(broker: Broker, question: Question) -> Verification:
             return guard
         await asyncio.sleep(retry_ms / 1000)
         waited_ms += retry_ms
-
-
-async def _ask(broker: Broker, question: Question) -> None:
-    shard = broker.transactions.shard_for(question.transactional_id)
-    place = (question.partition.topic, question.partition.index)
-    command = TransactionPartitions(
-        transactional_id=question.transactional_id,
-        producer_id=question.header.producer_id,
-        producer_epoch=question.header.producer_epoch,
-        partitions=frozenset({place}),
-        transaction_version=BUMPS_EPOCH,
-    )
-    if question.adds:
-        await shard.ask(partial(add_partitions, shard.core, command))
-        return
-    verdicts = await shard.ask(partial(verify_partitions, shard.core, command))
-    code = verdicts[place]
-    if code is not ErrorCode.NONE:
-        raise KafkaError(code, "The partition was not added to the transaction.")
 
 
 def partition_error(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
@@ -200,7 +188,7 @@ class Verifications:
             if replacement is not None:
                 batch, header = replacement, read_header(replacement)
         if partition.fault is not None:
-            raise partition.fault
+            raise partition.fault.with_traceback(None)
         if guard is not None:
             partition.check_verified(header, guard)
         return partition.append(memoryview(batch), header, self._broker.clock())

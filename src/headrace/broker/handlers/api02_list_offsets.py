@@ -4,7 +4,9 @@ Versions: 1-11.
 Behaviour: earliest (-2), latest (-1: the high watermark, or the last stable offset under read_committed), the offset
 of the largest timestamp (-3, v7, KIP-734), earliest local (-4, v8: the same as earliest, nothing is tiered), latest
 tiered (-5, v9) and earliest pending upload (-6, v11): none; otherwise the first record at or after a timestamp, which
-may need the disk and runs in a thread.
+may need the disk and runs in a thread. Only the leader answers. A new leader that does not know yet how far the last
+one got says OFFSET_NOT_AVAILABLE (v5, before that LEADER_NOT_AVAILABLE) rather than an offset that goes back (KIP-207).
+For a follower the latest offset is where the log ends.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 
+NOT_AVAILABLE_FIRST = 5
+
 Found = tuple[int, int, int]
 """timestamp, offset, leader epoch."""
 NOTHING: Found = (-1, -1, -1)
@@ -41,9 +45,7 @@ async def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
     topics = [
         ListOffsetsTopicResponse(
             name=topic.name,
-            partitions=tuple(
-                [await _partition(call, topic.name, asked, request.isolation_level) for asked in topic.partitions]
-            ),
+            partitions=tuple([await _partition(call, topic.name, asked, request) for asked in topic.partitions]),
         )
         for topic in request.topics
     ]
@@ -51,13 +53,16 @@ async def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
 
 
 async def _partition(
-    call: Call, topic: str, asked: ListOffsetsPartition, isolation_level: int
+    call: Call, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest
 ) -> ListOffsetsPartitionResponse:
     index = asked.partition_index
     try:
-        partition = call.broker.partitions.require(topic, index)
+        partition = call.broker.partitions.require_led(topic, index)
         check_epoch(partition, asked.current_leader_epoch)
-        timestamp, offset, epoch = await _look_up(call, partition, asked.timestamp, committed=isolation_level == 1)
+        readable = _readable(partition, request)
+        timestamp, offset, epoch = await _look_up(call, partition, asked.timestamp, readable)
+        if request.replica_id < 0:
+            _check_known(call, partition, asked.timestamp, offset)
     except KafkaError as error:
         return ListOffsetsPartitionResponse(partition_index=index, error_code=int(error.code))
     except StorageFault as fault:
@@ -66,9 +71,25 @@ async def _partition(
     return ListOffsetsPartitionResponse(partition_index=index, timestamp=timestamp, offset=offset, leader_epoch=epoch)
 
 
-async def _look_up(call: Call, partition: Partition, timestamp: int, *, committed: bool) -> Found:
+def _readable(partition: Partition, request: ListOffsetsRequest) -> int:
+    """Where the log ends for whoever asks."""
+    if request.replica_id >= 0:
+        return partition.log.log_end_offset
+    return partition.last_stable_offset if request.isolation_level == 1 else partition.log.high_watermark
+
+
+def _check_known(call: Call, partition: Partition, timestamp: int, offset: int) -> None:
+    """Refuse what depends on how far everything is committed, while a new leader does not know that."""
+    leader = partition.replicated
+    if leader is None or leader.high_watermark >= leader.epoch_start_offset:
+        return
+    if timestamp == LATEST or (timestamp >= 0 and offset < 0):
+        code = ErrorCode.OFFSET_NOT_AVAILABLE if call.version >= NOT_AVAILABLE_FIRST else ErrorCode.LEADER_NOT_AVAILABLE
+        raise KafkaError(code, "The high watermark of the last leader is not known yet.")
+
+
+async def _look_up(call: Call, partition: Partition, timestamp: int, readable: int) -> Found:
     log = partition.log
-    readable = partition.last_stable_offset if committed else log.high_watermark
     if timestamp == LATEST:
         return (-1, readable, partition.leader_epoch)
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:

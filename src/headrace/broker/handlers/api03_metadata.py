@@ -4,7 +4,8 @@ Versions: 0-13.
 Behaviour: brokers, topics, partitions and leaders, with the address of the listener the client came through. Topics
 that are asked for by name and are missing are created where `auto.create.topics.enable` and the request allow it;
 clients rely on that. A leader is told only once it serves: a producer sent there too early would lose its order.
-In v0 an empty topic list means all topics, later a null list does.
+In v0 an empty topic list means all topics, later a null list does. The controller is the broker that is asked: it
+hands on what it does not decide itself.
 KIPs: 516 topic ids (v10, by id from v12), 430 authorized operations (v8-10 cluster, v8+ topics), 1102 top-level error
 (v13).
 """
@@ -105,7 +106,7 @@ def _topic(broker: Broker, topic: Topic, request: MetadataRequest) -> MetadataRe
 
 
 def _partition(broker: Broker, topic: Topic, state: PartitionState) -> MetadataResponsePartition:
-    ready = broker.leads(topic, state)
+    ready = broker.cluster.leads(topic, state)
     return MetadataResponsePartition(
         error_code=int(ErrorCode.NONE if ready else ErrorCode.LEADER_NOT_AVAILABLE),
         partition_index=state.index,
@@ -113,6 +114,7 @@ def _partition(broker: Broker, topic: Topic, state: PartitionState) -> MetadataR
         leader_epoch=state.leader_epoch,
         replica_nodes=state.replicas,
         isr_nodes=state.isr,
+        offline_replicas=broker.cluster.offline_replicas(state),
     )
 
 
@@ -120,11 +122,11 @@ def _response(call: Call, request: MetadataRequest, topics: list[MetadataRespons
     broker = call.broker
     return MetadataResponse(
         brokers=tuple(
-            MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in broker.endpoints_for(call.connection.listener_name)
+            MetadataResponseBroker(node_id=one.node_id, host=one.host, port=one.port, rack=one.rack)
+            for one in broker.cluster.brokers(call.connection.listener_name)
         ),
         cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        controller_id=broker.cluster.controller_id,
         topics=tuple(topics),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED

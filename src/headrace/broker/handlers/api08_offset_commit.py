@@ -2,8 +2,9 @@
 
 Versions: 2-10, all of Kafka 4.
 Behaviour: answered when the offsets are safe. A group without members can be committed to by anyone; one with members
-only by these, in its generation or member epoch. Partitions that are not there are refused one by one, as is a note
-longer than `offset.metadata.max.bytes`. A retention time (v2-4) takes the place of `offsets.retention.minutes`.
+only by these, in its generation or member epoch; who is a member by epoch needs version 9. Partitions that are not
+there are refused one by one, as is a note longer than `offset.metadata.max.bytes`. A retention time (v2-4) takes the
+place of `offsets.retention.minutes`.
 Deviations: what is committed to a group that has long been empty is kept for the full retention; Kafka counts from when
 the group became empty, and forgets it with the next check.
 KIPs: 211 (v5), 320 leader epochs (v6), 345 static membership (v7), 848 member epochs (v9), 516 topic ids (v10).
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from headrace.wire.messages.offset_commit import OffsetCommitRequestTopic
 
-UNKNOWN_GROUP_FIRST = 9
+MEMBER_EPOCHS_FIRST = 9
 TOPIC_IDS_FIRST = 10
 
 Place = tuple[int, int]
@@ -114,7 +115,7 @@ def _sort_out(
 
 
 def _begin(call: Call, request: OffsetCommitRequest, offsets: tuple[NewOffset, ...]) -> asyncio.Future[Any]:
-    knows_group_errors = call.version >= UNKNOWN_GROUP_FIRST
+    knows_member_epochs = call.version >= MEMBER_EPOCHS_FIRST
     command = CommitCommand(
         group_id=request.group_id,
         offsets=offsets,
@@ -122,7 +123,8 @@ def _begin(call: Call, request: OffsetCommitRequest, offsets: tuple[NewOffset, .
         instance_id=request.group_instance_id,
         generation_id=request.generation_id_or_member_epoch,
         retention_ms=request.retention_time_ms,
-        unknown_group=ErrorCode.GROUP_ID_NOT_FOUND if knows_group_errors else ErrorCode.ILLEGAL_GENERATION,
+        unknown_group=ErrorCode.GROUP_ID_NOT_FOUND if knows_member_epochs else ErrorCode.ILLEGAL_GENERATION,
+        knows_member_epochs=knows_member_epochs,
     )
     shard = call.broker.groups.shard_for(request.group_id)
     return shard.begin(lambda token, now_ms: commit(shard.core, command, token, now_ms))

@@ -69,7 +69,7 @@ async def _fetch(call: Call, asked: OffsetFetchRequestGroup, *, require_stable: 
     )
     try:
         shard = call.broker.groups.shard_for(asked.group_id)
-        fetched: FetchedOffsets = await shard.ask(lambda token, now_ms: fetch(shard.core, command, token, now_ms))
+        fetched: FetchedOffsets = await shard.look(lambda token, now_ms: fetch(shard.core, command, token, now_ms))
     except KafkaError as error:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=int(error.code))
     if asked.topics is None or named is None:

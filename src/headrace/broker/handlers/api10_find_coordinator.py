@@ -43,7 +43,7 @@ async def _find(call: Call, key: str, key_type: int) -> Coordinator:
     try:
         kind = _kind(call, key, key_type)
         await kind.ensure_topic()
-        node_id, host, port = _leader(call, kind.topic, kind.partition_for(key))
+        node_id, host, port = _endpoint(call, kind.leader_for(key))
     except KafkaError as error:
         return Coordinator(
             key=key, node_id=-1, host="", port=-1, error_code=int(error.code), error_message=error.message
@@ -76,10 +76,10 @@ def _check_share_key(key: str) -> None:
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"{key!r} is not of the form group:topicId:partition.")
 
 
-def _leader(call: Call, topic: str, index: int) -> tuple[int, str, int]:
-    state = call.broker.metadata.topics[topic].partitions[index]
+def _endpoint(call: Call, leader: int) -> tuple[int, str, int]:
+    """Where a client of this listener reaches the leader, if it can."""
     for node_id, host, port, _ in call.broker.endpoints_for(call.connection.listener_name):
-        if node_id == state.leader:
+        if node_id == leader:
             return node_id, host, port
     raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available.")
 

@@ -26,7 +26,7 @@ async def handle(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     )
     try:
         shard = call.broker.groups.shard_for(request.group_id)
-        answer = await shard.ask(lambda token, now_ms: heartbeat(shard.core, command, token, now_ms))
+        answer = await shard.look(lambda token, now_ms: heartbeat(shard.core, command, token, now_ms))
     except KafkaError as error:
         loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=0 if loading else int(error.code))

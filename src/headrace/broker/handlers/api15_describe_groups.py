@@ -38,7 +38,7 @@ async def handle(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsRe
 async def _describe(call: Call, group_id: str, operations: int) -> DescribedGroup:
     try:
         shard = call.broker.groups.shard_for(group_id)
-        group: DescribedClassicGroup = await shard.ask(
+        group: DescribedClassicGroup = await shard.look(
             lambda token, now_ms: describe(shard.core, group_id, token, now_ms)
         )
     except KafkaError as error:

@@ -37,7 +37,7 @@ async def handle(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
             groups = tuple(shard.core.groups.values())
             if groups:
                 chosen = tuple(_listed(group) for group in groups if _matches(group, states, kinds))
-                listed += await shard.ask(_once_safe(chosen))
+                listed += await shard.look(_once_safe(chosen))
     except KafkaError as error:
         return ListGroupsResponse(error_code=int(error.code))
     return ListGroupsResponse(groups=tuple(listed))

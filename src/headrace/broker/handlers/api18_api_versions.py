@@ -55,10 +55,10 @@ def handle(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high) for name, (low, high) in SUPPORTED.items()
         ),
-        finalized_features_epoch=broker.controller.log.log_end_offset,
+        finalized_features_epoch=broker.quorum.applied_offset,
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in broker.metadata.features.items()
+            for name, level in broker.cluster.features.items()
         ),
     )
 

@@ -4,7 +4,8 @@ Versions: 2-7.
 Behaviour: every topic stands for itself; those that can be created are, in one write to the metadata log, and when the
 answer is sent their partitions accept records. `validate_only` does everything but the write. Counts of -1 take
 `num.partitions` and `default.replication.factor`. A request for more than 10,000 partitions is refused as a whole.
-Deviations: the timeout is not looked at, as nothing has to reach other brokers; two names in one request that collide
+Deviations: what was done by a try that its controller could not answer is told as done, not refused as done
+already; the timeout is not looked at, as nothing has to reach other brokers; two names in one request that collide
 in '.' and '_' are not both created (Kafka creates both).
 KIPs: 464 default counts (v4), 525 the settings in the answer (v5), 516 topic ids (v7).
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from headrace.broker.api import Api, Call
 from headrace.broker.topic_defaults import topic_defaults
 from headrace.cores.controller import PARTITIONS_PER_REQUEST_MAX, CreatedTopic, NewTopic, create_topics
+from headrace.cores.metadata import RESOURCE_TOPIC
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.settings.describe import describe_topic
 from headrace.settings.topic import validate_topic_overrides
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.broker.broker import Broker
+    from headrace.cores.metadata import Topic
     from headrace.settings.broker import BrokerConfig
 
 _CONFIGS_SHOWN_FROM = 5
@@ -87,13 +90,12 @@ async def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespon
             partial(
                 create_topics,
                 wanted=[wanted[topic.name] for topic in request.topics],
-                brokers=broker.live_brokers,
                 defaults=topic_defaults(broker.config),
                 validate_only=request.validate_only,
             )
         )
     except KafkaError as error:
-        return CreateTopicsResponse(topics=tuple({t.name: _refused(t.name, error) for t in request.topics}.values()))
+        return _refuse_all(request, error)
     return CreateTopicsResponse(
         topics=tuple(
             _refused(name, result)
@@ -134,8 +136,25 @@ def _created(topic: CreatedTopic, configs: tuple[CreatableTopicConfigs, ...]) ->
     )
 
 
+def result_of(call: Call, topic: Topic) -> CreatableTopicResult:
+    """What is told of a topic that was created, from the metadata that has it."""
+    configs = call.broker.metadata.configs(RESOURCE_TOPIC, topic.name)
+    made = CreatedTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=len(topic.partitions),
+        replication_factor=len(topic.partitions[0].replicas),
+    )
+    is_shown = call.version >= _CONFIGS_SHOWN_FROM
+    return _created(made, _Settings(call.broker.config).shown(configs) if is_shown else ())
+
+
 def _refused(name: str, error: KafkaError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=int(error.code), error_message=error.message or None)
 
 
-API = Api(key=19, low=2, high=7, handle=handle)
+def _refuse_all(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:
+    return CreateTopicsResponse(topics=tuple({t.name: _refused(t.name, error) for t in request.topics}.values()))
+
+
+API = Api(key=19, low=2, high=7, handle=handle, controller=True, refuse=_refuse_all)

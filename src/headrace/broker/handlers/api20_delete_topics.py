@@ -4,7 +4,8 @@ Versions: 1-6.
 Behaviour: topics by name, from v6 also by id. When the answer is sent they are gone from the metadata and are served no
 more; their files are removed afterwards. A topic that is named twice, in whatever way, is not deleted. With
 `delete.topic.enable=false` nothing is (TOPIC_DELETION_DISABLED, before v3 INVALID_REQUEST).
-Deviations: the timeout is not looked at.
+Deviations: what was done by a try that its controller could not answer is told as done, not refused as done
+already; the timeout is not looked at.
 KIPs: 599 (v5, throttling errors; we have no quota), 516 topic ids (v6).
 """
 
@@ -34,9 +35,20 @@ async def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespon
             raise _deletion_disabled(call.version)
         deleted = await call.broker.controller.run(partial(delete_topics, names=names, topic_ids=topic_ids))
     except KafkaError as error:
-        deleted = [DeletedTopic(name=name, topic_id=ZERO_ID, error=error) for name in dict.fromkeys(names)]
-        deleted += [DeletedTopic(name=None, topic_id=topic_id, error=error) for topic_id in dict.fromkeys(topic_ids)]
+        deleted = _none_of(names, topic_ids, error)
     return DeleteTopicsResponse(responses=_results([*unclear, *deleted]))
+
+
+def _none_of(names: Iterable[str], topic_ids: Iterable[UUID], error: KafkaError) -> list[DeletedTopic]:
+    return [
+        *(DeletedTopic(name=name, topic_id=ZERO_ID, error=error) for name in dict.fromkeys(names)),
+        *(DeletedTopic(name=None, topic_id=topic_id, error=error) for topic_id in dict.fromkeys(topic_ids)),
+    ]
+
+
+def _refused(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:
+    names, topic_ids, unclear = _sort_out(request)
+    return DeleteTopicsResponse(responses=_results([*unclear, *_none_of(names, topic_ids, error)]))
 
 
 def _sort_out(request: DeleteTopicsRequest) -> tuple[list[str], list[UUID], list[DeletedTopic]]:
@@ -77,4 +89,4 @@ def _results(topics: Iterable[DeletedTopic]) -> tuple[DeletableTopicResult, ...]
     )
 
 
-API = Api(key=20, low=1, high=6, handle=handle)
+API = Api(key=20, low=1, high=6, handle=handle, controller=True, refuse=_refused)

@@ -2,7 +2,7 @@
 
 Versions: 2-4.
 Behaviour: where the given leader epoch ended in this log, so that a client can tell whether what it read is still
-there (KIP-320); -1 for an epoch the log does not know.
+there (KIP-320); -1 for an epoch the log does not know. Only the leader answers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def handle(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderE
 
 def _partition(call: Call, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
-        partition = call.broker.partitions.require(topic, asked.partition)
+        partition = call.broker.partitions.require_led(topic, asked.partition)
         check_epoch(partition, asked.current_leader_epoch)
     except KafkaError as error:
         return EpochEndOffset(partition=asked.partition, error_code=int(error.code), leader_epoch=-1, end_offset=-1)

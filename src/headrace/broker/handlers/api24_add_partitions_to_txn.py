@@ -107,7 +107,7 @@ async def _taken(call: Call, asked: AddPartitionsToTxnTransaction) -> Verdicts:
     )
     shard = call.broker.transactions.shard_for(asked.transactional_id)
     if asked.verify_only:
-        verdicts: Verdicts = await shard.ask(partial(verify_partitions, shard.core, command))
+        verdicts: Verdicts = await shard.look(partial(verify_partitions, shard.core, command))
         return verdicts
     await shard.ask(partial(add_partitions, shard.core, command))
     return dict.fromkeys(places, ErrorCode.NONE)

@@ -41,6 +41,9 @@ _CODES = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    # The transaction's coordinator cannot be asked just now; that is no reason to look for another one of the group.
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.OPERATION_NOT_ATTEMPTED: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 }
 """What a partition says, as a coordinator says it."""
 

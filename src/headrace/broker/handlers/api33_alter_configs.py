@@ -11,7 +11,8 @@ KIPs: 133, 226 dynamic broker settings, 848 groups.
 from __future__ import annotations
 
 from headrace.broker.api import Api, Call
-from headrace.broker.config_resources import Alteration, alter_resources
+from headrace.broker.config_resources import Alteration, alter_resources, refused_resources
+from headrace.model.errors import KafkaError
 from headrace.settings.alter import Change, Operation
 from headrace.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -37,4 +38,10 @@ async def handle(call: Call, request: AlterConfigsRequest) -> AlterConfigsRespon
     return AlterConfigsResponse(responses=responses)
 
 
-API = Api(key=33, low=0, high=2, handle=handle)
+def _refused(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        responses=refused_resources(request.resources, error, answer=AlterConfigsResourceResponse)
+    )
+
+
+API = Api(key=33, low=0, high=2, handle=handle, controller=True, refuse=_refused)

@@ -4,13 +4,15 @@ Versions: 0-3.
 Behaviour: raises a topic's partition count, placing the new ones by itself or as told; a count can only grow. Every
 topic stands for itself, all that can grow do so in one write to the metadata log. `validate_only` does everything but
 the write.
-Deviations: the timeout is not looked at.
+Deviations: what was done by a try that its controller could not answer is told as done, not refused as done
+already; the timeout is not looked at.
 KIPs: 195.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from headrace.broker.api import Api, Call
 from headrace.cores.controller import MorePartitions, create_partitions
@@ -22,19 +24,25 @@ from headrace.wire.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 async def handle(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Grow what can grow."""
     command = partial(
         create_partitions,
         wanted=[_wanted(topic) for topic in request.topics],
-        brokers=call.broker.live_brokers,
         validate_only=request.validate_only,
     )
     try:
         results = await call.broker.controller.run(command)
     except KafkaError as error:
-        results = dict.fromkeys((topic.name for topic in request.topics), error)
+        return _refused(request, error)
+    return _answer(results)
+
+
+def _answer(results: Mapping[str, KafkaError | None]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=tuple(
             CreatePartitionsTopicResult(
@@ -56,4 +64,8 @@ def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:
     )
 
 
-API = Api(key=37, low=0, high=3, handle=handle)
+def _refused(request: CreatePartitionsRequest, error: KafkaError) -> CreatePartitionsResponse:
+    return _answer(dict.fromkeys((topic.name for topic in request.topics), error))
+
+
+API = Api(key=37, low=0, high=3, handle=handle, controller=True, refuse=_refused)

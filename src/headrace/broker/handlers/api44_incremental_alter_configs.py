@@ -11,7 +11,8 @@ KIPs: 339, 848 groups.
 from __future__ import annotations
 
 from headrace.broker.api import Api, Call
-from headrace.broker.config_resources import Alteration, alter_resources
+from headrace.broker.config_resources import Alteration, alter_resources, refused_resources
+from headrace.model.errors import KafkaError
 from headrace.settings.alter import Change
 from headrace.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -37,4 +38,10 @@ async def handle(call: Call, request: IncrementalAlterConfigsRequest) -> Increme
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-API = Api(key=44, low=0, high=1, handle=handle, controller=True)
+def _refused(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=refused_resources(request.resources, error, answer=AlterConfigsResourceResponse)
+    )
+
+
+API = Api(key=44, low=0, high=1, handle=handle, controller=True, refuse=_refused)

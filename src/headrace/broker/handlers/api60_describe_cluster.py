@@ -1,10 +1,11 @@
 """DescribeCluster, key 60.
 
 Versions: 0-2.
-Behaviour: the cluster's id, its brokers with the addresses of the listener the client came through, and the controller.
+Behaviour: the cluster's id, its brokers with the addresses of the listener the client came through, and for the
+controller the broker that is asked, which hands on what it does not decide itself.
 On a controller's listener it tells the controllers instead, for tools that are given --bootstrap-controller; whoever
 asks for the one at the other is told so (MISMATCHED_ENDPOINT_TYPE).
-Deviations: no broker is ever fenced.
+Brokers that are fenced are told where that is asked for.
 KIPs: 700, 919 endpoint types (v1), 1073 fenced brokers (v2).
 """
 
@@ -37,13 +38,20 @@ def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterRespon
             f"The request was sent to an endpoint of type {_TYPE_NAMES[served]}, "
             f"but we wanted an endpoint of type {_TYPE_NAMES[request.endpoint_type]}",
         )
+    nodes = (
+        broker.cluster.controllers(listener)
+        if served == CONTROLLERS
+        else broker.cluster.brokers(listener, with_fenced=request.include_fenced_brokers)
+    )
     return DescribeClusterResponse(
         endpoint_type=served,
         cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        controller_id=broker.quorum.leader_id if served == CONTROLLERS else broker.cluster.controller_id,
         brokers=tuple(
-            DescribeClusterBroker(broker_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in broker.endpoints_for(listener)
+            DescribeClusterBroker(
+                broker_id=one.node_id, host=one.host, port=one.port, rack=one.rack, is_fenced=one.is_fenced
+            )
+            for one in nodes
         ),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED

@@ -37,7 +37,7 @@ async def _state(call: Call, transactional_id: str) -> TransactionState:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A transactional id must not be empty.")
         shard = call.broker.transactions.shard_for(transactional_id)
-        found: Transaction = await shard.ask(partial(describe, shard.core, transactional_id))
+        found: Transaction = await shard.look(partial(describe, shard.core, transactional_id))
     except KafkaError as error:
         return TransactionState(error_code=int(error.code), transactional_id=transactional_id)
     return TransactionState(

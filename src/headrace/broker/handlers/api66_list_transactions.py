@@ -57,7 +57,7 @@ async def _listed(call: Call, wanted: TransactionFilter) -> list[TransactionStat
                 producer_id=each.producer_id,
                 transaction_state=each.state.title,
             )
-            for each in await shard.ask(partial(list_transactions, shard.core, wanted))
+            for each in await shard.look(partial(list_transactions, shard.core, wanted))
         ]
     return found
 

@@ -45,7 +45,7 @@ async def _described(call: Call, group_id: str, operations: int) -> DescribedGro
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "The group must have a name.")
         shard = call.broker.groups.shard_for(group_id)
-        group: DescribedConsumerGroup = await shard.ask(
+        group: DescribedConsumerGroup = await shard.look(
             lambda token, now_ms: describe(shard.core, group_id, token, now_ms)
         )
     except KafkaError as error:

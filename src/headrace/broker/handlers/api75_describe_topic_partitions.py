@@ -104,7 +104,7 @@ def _topic(broker: Broker, topic: Topic, states: Sequence[PartitionState]) -> De
 
 
 def _partition(broker: Broker, topic: Topic, state: PartitionState) -> DescribeTopicPartitionsResponsePartition:
-    ready = broker.leads(topic, state)
+    ready = broker.cluster.leads(topic, state)
     return DescribeTopicPartitionsResponsePartition(
         error_code=int(ErrorCode.NONE if ready else ErrorCode.LEADER_NOT_AVAILABLE),
         partition_index=state.index,
@@ -112,8 +112,9 @@ def _partition(broker: Broker, topic: Topic, state: PartitionState) -> DescribeT
         leader_epoch=state.leader_epoch,
         replica_nodes=state.replicas,
         isr_nodes=state.isr,
-        eligible_leader_replicas=(),
-        last_known_elr=(),
+        eligible_leader_replicas=state.elr,
+        last_known_elr=state.last_known_elr,
+        offline_replicas=broker.cluster.offline_replicas(state),
     )
 
 

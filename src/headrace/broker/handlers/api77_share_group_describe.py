@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from headrace.broker.api import Api, Call
 from headrace.broker.authorized_operations import NOT_ASKED, Operation, bit_set
-from headrace.broker.share_groups import ask_group
+from headrace.broker.share_groups import look_at_group
 from headrace.broker.share_service import require_share_groups
 from headrace.cores.groups.share import describe
 from headrace.cores.groups.share_assignor import NAME
@@ -45,7 +45,7 @@ async def _describe(call: Call, group_id: str, operations: int) -> DescribedGrou
         require_share_groups(call.broker)
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "The group must have a name.")
-        group: ShareGroupDescription = await ask_group(
+        group: ShareGroupDescription = await look_at_group(
             call.broker, group_id, lambda groups, token, _: describe(groups, group_id, token)
         )
     except KafkaError as error:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.api import Api, Call
+from headrace.broker.fetcher import endpoints_of, leader_hint
 from headrace.broker.share_acknowledging import acknowledge
 from headrace.broker.share_fetcher import WAIT_MS_MAX, Found, ShareFetch, ShareFetchCommand
 from headrace.broker.share_service import require_share_groups
@@ -26,6 +27,8 @@ from headrace.model.errors import ErrorCode, KafkaError
 from headrace.wire.messages.share_fetch import (
     AcknowledgementBatch,
     AcquiredRecords,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
     ShareFetchableTopicResponse,
     ShareFetchRequest,
@@ -66,9 +69,14 @@ async def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse:
         session.served_last(partition for partition, one in found.items() if one.acquired)
     if request.share_session_epoch == INITIAL_EPOCH:
         found = {partition: found.get(partition, Found()) for partition in session.partitions}
+    leaders: set[int] = set()
     return ShareFetchResponse(
         acquisition_lock_timeout_ms=share_limits(call.broker, group_id).lock_duration_ms,
-        responses=_responses(acknowledged, found),
+        responses=_responses(call, acknowledged, found, leaders),
+        node_endpoints=tuple(
+            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+            for node_id, host, port, rack in endpoints_of(call, leaders)
+        ),
     )
 
 
@@ -142,8 +150,12 @@ async def _fetch(call: Call, request: ShareFetchRequest, session: ShareSession) 
 
 
 def _responses(
-    acknowledged: dict[TopicPartition, KafkaError | None], found: dict[TopicPartition, Found]
+    call: Call,
+    acknowledged: dict[TopicPartition, KafkaError | None],
+    found: dict[TopicPartition, Found],
+    leaders: set[int],
 ) -> tuple[ShareFetchableTopicResponse, ...]:
+    """What came of each partition; brokers that lead some that were asked for here are noted in `leaders`."""
     topics: dict[UUID, list[PartitionData]] = {}
     for topic_id, index in {**acknowledged, **found}:
         refused = acknowledged.get((topic_id, index))
@@ -154,6 +166,7 @@ def _responses(
             error_message=None if one.error is None else one.error.message,
             acknowledge_error_code=0 if refused is None else int(refused.code),
             acknowledge_error_message=None if refused is None else refused.message,
+            current_leader=_leader(call, topic_id, index, (one.error, refused), leaders),
             records=one.records,
             acquired_records=tuple(
                 AcquiredRecords(
@@ -167,6 +180,16 @@ def _responses(
         ShareFetchableTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
         for topic_id, partitions in topics.items()
     )
+
+
+def _leader(
+    call: Call, topic_id: UUID, index: int, errors: tuple[KafkaError | None, ...], leaders: set[int]
+) -> LeaderIdAndEpoch:
+    """Who leads a partition, for a member that asked the wrong broker."""
+    if not any(error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER for error in errors):
+        return LeaderIdAndEpoch()
+    hint = leader_hint(call, topic_id, index, leaders)
+    return LeaderIdAndEpoch() if hint is None else LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
 
 
 API = Api(key=78, low=1, high=2, handle=handle)

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.api import Api, Call
+from headrace.broker.fetcher import endpoints_of, leader_hint
 from headrace.broker.share_acknowledging import acknowledge
 from headrace.broker.share_service import require_share_groups
 from headrace.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from headrace.broker.share_settings import share_limits
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.wire.messages.share_acknowledge import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -48,11 +51,13 @@ async def handle(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowled
     if request.share_session_epoch == FINAL_EPOCH:
         await service.close_session(session)
     topics: dict[UUID, list[PartitionData]] = {}
+    leaders: set[int] = set()
     for (topic_id, index), refused in results.items():
         data = PartitionData(
             partition_index=index,
             error_code=0 if refused is None else int(refused.code),
             error_message=None if refused is None else refused.message,
+            current_leader=_leader(call, topic_id, index, refused, leaders),
         )
         topics.setdefault(topic_id, []).append(data)
     return ShareAcknowledgeResponse(
@@ -61,7 +66,19 @@ async def handle(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowled
             ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
             for topic_id, partitions in topics.items()
         ),
+        node_endpoints=tuple(
+            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+            for node_id, host, port, rack in endpoints_of(call, leaders)
+        ),
     )
+
+
+def _leader(call: Call, topic_id: UUID, index: int, refused: KafkaError | None, leaders: set[int]) -> LeaderIdAndEpoch:
+    """Who leads a partition, for a member that asked the wrong broker; noted in `leaders`."""
+    if refused is None or refused.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return LeaderIdAndEpoch()
+    hint = leader_hint(call, topic_id, index, leaders)
+    return LeaderIdAndEpoch() if hint is None else LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
 
 
 def _session(call: Call, request: ShareAcknowledgeRequest) -> ShareSession:

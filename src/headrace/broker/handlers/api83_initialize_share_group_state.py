@@ -9,7 +9,7 @@ KIPs: 932.
 
 from __future__ import annotations
 
-from headrace.broker import share_persister
+from headrace.broker import share_coordinator
 from headrace.broker.api import Api, Call
 from headrace.broker.share_service import require_share_groups
 from headrace.cores.share_state import Initialize
@@ -44,7 +44,7 @@ async def _initialize(call: Call, group_id: str, topic: InitializeStateData, one
     )
     try:
         require_share_groups(call.broker)
-        await share_persister.initialize(call.broker, command)
+        await share_coordinator.initialize(call.broker, command)
     except KafkaError as error:
         return PartitionResult(partition=one.partition, error_code=int(error.code), error_message=error.message)
     return PartitionResult(partition=one.partition)

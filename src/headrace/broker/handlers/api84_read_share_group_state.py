@@ -9,7 +9,7 @@ KIPs: 932.
 
 from __future__ import annotations
 
-from headrace.broker import share_persister
+from headrace.broker import share_coordinator
 from headrace.broker.api import Api, Call
 from headrace.broker.share_service import require_share_groups
 from headrace.model.errors import KafkaError
@@ -39,7 +39,7 @@ async def handle(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGr
 async def _read(call: Call, group_id: str, topic: ReadStateData, one: PartitionData) -> PartitionResult:
     try:
         require_share_groups(call.broker)
-        state = await share_persister.read(call.broker, (group_id, topic.topic_id, one.partition), one.leader_epoch)
+        state = await share_coordinator.read(call.broker, (group_id, topic.topic_id, one.partition), one.leader_epoch)
     except KafkaError as error:
         return PartitionResult(partition=one.partition, error_code=int(error.code), error_message=error.message)
     return PartitionResult(

@@ -9,7 +9,7 @@ KIPs: 932, 1226 records delivered for good (v1).
 
 from __future__ import annotations
 
-from headrace.broker import share_persister
+from headrace.broker import share_coordinator
 from headrace.broker.api import Api, Call
 from headrace.broker.share_service import require_share_groups
 from headrace.cores.share_state import Write
@@ -56,7 +56,7 @@ async def _write(call: Call, group_id: str, topic: WriteStateData, one: Partitio
     )
     try:
         require_share_groups(call.broker)
-        await share_persister.write(call.broker, command)
+        await share_coordinator.write(call.broker, command)
     except KafkaError as error:
         return PartitionResult(partition=one.partition, error_code=int(error.code), error_message=error.message)
     return PartitionResult(partition=one.partition)

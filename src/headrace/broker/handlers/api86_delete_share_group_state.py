@@ -8,7 +8,7 @@ KIPs: 932.
 
 from __future__ import annotations
 
-from headrace.broker import share_persister
+from headrace.broker import share_coordinator
 from headrace.broker.api import Api, Call
 from headrace.broker.share_service import require_share_groups
 from headrace.model.errors import KafkaError
@@ -37,7 +37,7 @@ async def handle(call: Call, request: DeleteShareGroupStateRequest) -> DeleteSha
 async def _delete(call: Call, group_id: str, topic: DeleteStateData, one: PartitionData) -> PartitionResult:
     try:
         require_share_groups(call.broker)
-        await share_persister.delete(call.broker, (group_id, topic.topic_id, one.partition))
+        await share_coordinator.delete(call.broker, (group_id, topic.topic_id, one.partition))
     except KafkaError as error:
         return PartitionResult(partition=one.partition, error_code=int(error.code), error_message=error.message)
     return PartitionResult(partition=one.partition)

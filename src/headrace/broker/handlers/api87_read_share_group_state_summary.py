@@ -8,7 +8,7 @@ KIPs: 932, 1226 records delivered for good (v1).
 
 from __future__ import annotations
 
-from headrace.broker import share_persister
+from headrace.broker import share_coordinator
 from headrace.broker.api import Api, Call
 from headrace.broker.share_service import require_share_groups
 from headrace.cores.share_state import NO_OFFSET
@@ -38,7 +38,7 @@ async def handle(call: Call, request: ReadShareGroupStateSummaryRequest) -> Read
 async def _read(call: Call, group_id: str, topic: ReadStateSummaryData, one: PartitionData) -> PartitionResult:
     try:
         require_share_groups(call.broker)
-        state = await share_persister.read_summary(call.broker, (group_id, topic.topic_id, one.partition))
+        state = await share_coordinator.read_summary(call.broker, (group_id, topic.topic_id, one.partition))
     except KafkaError as error:
         return PartitionResult(partition=one.partition, error_code=int(error.code), error_message=error.message)
     if state is None:

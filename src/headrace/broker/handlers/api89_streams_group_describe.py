@@ -38,7 +38,7 @@ async def _described(call: Call, group_id: str, operations: int) -> wire.Describ
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "The group must have a name.")
         shard = call.broker.groups.shard_for(group_id)
-        group: DescribedStreamsGroup = await shard.ask(
+        group: DescribedStreamsGroup = await shard.look(
             lambda token, now_ms: describe(shard.core, group_id, token, now_ms)
         )
     except KafkaError as error:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from headrace.broker import share_persister
 from headrace.broker.api import Api, Call
-from headrace.broker.share_groups import ask_group
+from headrace.broker.share_groups import look_at_group
+from headrace.broker.share_lag import share_lag
 from headrace.broker.share_service import require_share_groups
 from headrace.cores.groups.share_offsets import initialized_topics
 from headrace.cores.share_state import NO_OFFSET
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-    from headrace.cores.share_state import ShareState
-
-NO_LAG = -1
+    from headrace.cores.metadata import Topic
 
 
 async def handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
@@ -49,7 +48,7 @@ async def _group(call: Call, asked: DescribeShareGroupOffsetsRequestGroup) -> De
         require_share_groups(call.broker)
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "The group must have a name.")
-        known: Mapping[str, tuple[UUID, tuple[int, ...]]] = await ask_group(
+        known: Mapping[str, tuple[UUID, tuple[int, ...]]] = await look_at_group(
             call.broker, group_id, lambda groups, token, _: initialized_topics(groups, group_id, token)
         )
     except KafkaError as error:
@@ -78,17 +77,15 @@ async def _topic(
         return DescribeShareGroupOffsetsResponseTopic(
             topic_name=asked.topic_name, partitions=tuple(_failed(index, error) for index in asked.partitions)
         )
-    partitions = [await _partition(call, group_id, topic.topic_id, index) for index in asked.partitions]
+    partitions = [await _partition(call, group_id, topic, index) for index in asked.partitions]
     return DescribeShareGroupOffsetsResponseTopic(
         topic_name=asked.topic_name, topic_id=topic.topic_id, partitions=tuple(partitions)
     )
 
 
-async def _partition(
-    call: Call, group_id: str, topic_id: UUID, index: int
-) -> DescribeShareGroupOffsetsResponsePartition:
+async def _partition(call: Call, group_id: str, topic: Topic, index: int) -> DescribeShareGroupOffsetsResponsePartition:
     try:
-        state = await share_persister.read_summary(call.broker, (group_id, topic_id, index))
+        state = await share_persister.read_summary(call.broker, (group_id, topic.topic_id, index))
     except KafkaError as error:
         return _failed(index, error)
     if state is None:
@@ -97,15 +94,8 @@ async def _partition(
         partition_index=index,
         start_offset=state.start_offset,
         leader_epoch=state.leader_epoch,
-        lag=_lag(call, topic_id, index, state),
+        lag=await share_lag(call.broker, topic, index, state),
     )
-
-
-def _lag(call: Call, topic_id: UUID, index: int, state: ShareState) -> int:
-    partition = call.broker.partitions.find((topic_id, index))
-    if partition is None or state.start_offset == NO_OFFSET or state.delivery_complete_count < 0:
-        return NO_LAG
-    return max(partition.log.high_watermark - state.start_offset - state.delivery_complete_count, 0)
 
 
 def _failed(index: int, error: KafkaError) -> DescribeShareGroupOffsetsResponsePartition:

@@ -41,9 +41,13 @@ async def handle(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSha
         errors = dict(altered.errors)
         if altered.begin.start_offsets:
             call.broker.share.partitions.drop_group(group_id)
+            # Now: a topic may be deleted while its states are begun.
+            known = call.broker.metadata.topics
+            names = {known[name].topic_id: name for name in wanted if name in known}
             failed = await begin_states(call.broker, group_id, altered.begin)
-            known = call.broker.metadata.topics_by_id
-            errors |= {(known[topic_id].name, index): error for (topic_id, index), error in failed.items()}
+            errors |= {
+                (names[topic_id], index): error for (topic_id, index), error in failed.items() if topic_id in names
+            }
     except KafkaError as error:
         return AlterShareGroupOffsetsResponse(error_code=int(error.code), error_message=error.message)
     return AlterShareGroupOffsetsResponse(

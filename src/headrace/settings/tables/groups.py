@@ -3,7 +3,7 @@
 ROWS = """
 offset.metadata.max.bytes  int  4096  high  served
     The longest note a consumer may commit beside an offset.
-offsets.load.buffer.size  int  5242880  1..  high
+offsets.load.buffer.size  int  5242880  1..  high  served
     How many bytes are read at once when committed offsets are loaded.
 offsets.topic.replication.factor  short  3  1..  high  served
     How many replicas the topic of committed offsets has.
@@ -17,7 +17,7 @@ offsets.retention.minutes  int  10080  1..  high  served
     How long the offsets of a group without members are kept.
 offsets.retention.check.interval.ms  long  600000  1..  high  served
     How often expired offsets are looked for.
-offsets.commit.timeout.ms  int  5000  1..  high
+offsets.commit.timeout.ms  int  5000  1..  high  served
     How long an offset commit may wait for its replicas.
 group.min.session.timeout.ms  int  6000  medium  served
     The shortest session timeout a classic member may ask for.
@@ -142,7 +142,7 @@ share.coordinator.cached.buffer.max.bytes  int  1048588  524288..  medium  clust
     The largest write buffer the share coordinator keeps for its next write.
 share.coordinator.cold.partition.snapshot.interval.ms  int  300000  1..  low  hidden
     How often quiet share partitions are written as a snapshot.
-share.coordinator.load.buffer.size  int  5242880  1..  high
+share.coordinator.load.buffer.size  int  5242880  1..  high  served
     How many bytes are read at once when share state is loaded.
 share.coordinator.snapshot.update.records.per.snapshot  int  500  0..500  medium  served
     How many updates follow a share snapshot before a new one is made.
@@ -160,7 +160,7 @@ share.coordinator.state.topic.segment.bytes  int  104857600  1..  high  served
     The segment size of the share state topic.
 share.coordinator.threads  int  1  1..  medium
     Kafka's number of share coordinator threads.
-share.coordinator.write.timeout.ms  int  5000  1..  high
+share.coordinator.write.timeout.ms  int  5000  1..  high  served
     How long a write of share state may wait for its replicas.
 share.fetch.purgatory.purge.interval.requests  int  1000  medium
     After how many requests finished waiting share fetches are swept out.

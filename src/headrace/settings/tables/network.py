@@ -43,11 +43,11 @@ queued.max.requests  int  500  1..  high
 queued.max.request.bytes  long  268435456  medium  served
     Bytes of requests in memory at once before sockets are no longer read; 0 or less lifts the limit (Kafka: no
     limit; here finite).
-request.timeout.ms  int  30000  high
+request.timeout.ms  int  30000  high  served
     How long this node waits for the answer to a request it sent.
 early.start.listeners  list  unset  high
     Listeners that may open before the node has loaded its access rules.
-controller.socket.timeout.ms  int  30000  medium
+controller.socket.timeout.ms  int  30000  medium  served
     How long requests between controller and brokers may take on the socket.
 request.first.bytes.timeout.ms  int  10000  1..  medium  served
     How long a new connection may take to send its first bytes (not in Kafka).

@@ -5,13 +5,13 @@ quota.window.num  int  11  1..  low
     How many samples client quotas remember.
 quota.window.size.seconds  int  1  1..  low
     How long each sample of client quotas is.
-replication.quota.window.num  int  11  1..  low
+replication.quota.window.num  int  11  1..  low  served
     How many samples replication quotas remember.
-replication.quota.window.size.seconds  int  1  1..  low
+replication.quota.window.size.seconds  int  1  1..  low  served
     How long each sample of replication quotas is.
-alter.log.dirs.replication.quota.window.num  int  11  1..  low
+alter.log.dirs.replication.quota.window.num  int  11  1..  low  served
     How many samples the quota for moves between data directories remembers.
-alter.log.dirs.replication.quota.window.size.seconds  int  1  1..  low
+alter.log.dirs.replication.quota.window.size.seconds  int  1  1..  low  served
     How long each sample of the quota for moves between data directories is.
 controller.quota.window.num  int  11  1..  low
     How many samples the quota for topic changes remembers.
@@ -31,6 +31,9 @@ kafka.metrics.reporters  list  ""  low
     Classes that the older metrics are reported to.
 kafka.metrics.polling.interval.secs  int  10  1..  low
     How often the older metrics are reported.
+metrics.listener  string  ""  medium  served
+    Where metrics are served to Prometheus over HTTP (/metrics) and a sign of life (/healthy), as host:port; without a
+    host on every interface, nowhere if empty (not in Kafka).
 telemetry.max.bytes  int  1048576  1..  low
     The largest block of metrics a client may push.
 """

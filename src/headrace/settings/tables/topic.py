@@ -21,13 +21,13 @@ flush.ms  long  9223372036854775807  0..  medium  served  <-log.flush.interval.m
     How long records may wait before they are flushed to disk.
 flush.on.acks.all  boolean  true  medium  served  <-flush.on.acks.all
     Whether an acks=all produce is answered only after its batch is flushed to disk (not in Kafka).
-follower.replication.throttled.replicas  list  ""  medium
+follower.replication.throttled.replicas  list  ""  medium  served
     Replicas whose copying is throttled on the follower's side, as partition:broker pairs, or `*`.
 index.interval.bytes  int  4096  0..  medium  served  <-log.index.interval.bytes
     Bytes of records between two entries of a segment's offset index.
 internal.segment.bytes  int  unset  1..  medium  hidden  served
     Overrides `segment.bytes` without its lower bound, for tests.
-leader.replication.throttled.replicas  list  ""  medium
+leader.replication.throttled.replicas  list  ""  medium  served
     Replicas whose copying is throttled on the leader's side, as partition:broker pairs, or `*`.
 local.retention.bytes  long  -2  -2..  medium  <-log.local.retention.bytes
     How many bytes stay on local disk once they are remote; -2 follows `retention.bytes`.

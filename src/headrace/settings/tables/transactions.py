@@ -13,7 +13,7 @@ transaction.state.log.min.isr  int  2  1..  high  served
     How many in-sync replicas a write to the transaction state topic needs.
 transaction.state.log.segment.bytes  int  104857600  1..  high  served
     The segment size of the transaction state topic.
-transaction.state.log.load.buffer.size  int  5242880  1..  high
+transaction.state.log.load.buffer.size  int  5242880  1..  high  served
     How many bytes are read at once when transaction state is loaded.
 transaction.abort.timed.out.transaction.cleanup.interval.ms  int  10000  1..  low  served
     How often transactions that timed out are aborted.

@@ -12,7 +12,8 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
  * Creates or deletes a topic and waits until that is seen: {@code BOOTSTRAP create NAME PARTITIONS [key=value]...} or
- * {@code BOOTSTRAP delete NAME}. Unlike Kafka's own tool it passes on topic settings that Kafka does not know.
+ * {@code BOOTSTRAP delete NAME}. It has as many replicas as the brokers' settings say. Unlike Kafka's own tool this
+ * passes on topic settings that Kafka does not know.
  */
 public final class Topics {
     private static final long WAIT_MS = 60_000;
@@ -34,7 +35,7 @@ public final class Topics {
             settings.put(pair[0], pair[1]);
         }
         int partitions = Integer.parseInt(arguments[3]);
-        NewTopic topic = new NewTopic(arguments[2], Optional.of(partitions), Optional.of((short) 1)).configs(settings);
+        NewTopic topic = new NewTopic(arguments[2], Optional.of(partitions), Optional.empty()).configs(settings);
         admin.createTopics(List.of(topic)).all().get(WAIT_MS, TimeUnit.MILLISECONDS);
         long deadline = System.currentTimeMillis() + WAIT_MS;
         while (ledPartitions(admin, arguments[2]) < partitions) {

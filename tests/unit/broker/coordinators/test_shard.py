@@ -5,73 +5,22 @@ import errno
 
 import pytest
 
-from headrace.broker.coordinators.coordinator import Coordinator, CoordinatorTopic, java_hash
+from headrace.broker.coordinators.coordinator import Coordinator, java_hash
+from headrace.broker.partition import Partition
 from headrace.cores.outcome import Outcome
 from headrace.model.errors import ErrorCode, KafkaError
-from headrace.model.group_records import OffsetCommitKey, OffsetCommitValue
 from headrace.wire.coordinator_records import GROUP_RECORDS
 
-TOPIC = CoordinatorTopic(
-    name="__tallies",
-    partitions="offsets.topic.num.partitions",
-    replication_factor="offsets.topic.replication.factor",
-    configs=lambda _: {"cleanup.policy": "compact"},
-)
-
-
-class Tally:
-    """A core that counts: a mark is a record, and whoever waits for a count is told when it is reached."""
-
-    def __init__(self):
-        self.marks = {}
-        self.waiting = []
-        self.rings = []
-        self.rang = asyncio.Event()
-
-    def replay(self, key, value, producer_id=-1):
-        """Take a mark in."""
-        self.marks[key.group] = value.offset
-
-    def replay_end(self, producer_id, *, commit):
-        """Nothing here is part of a transaction."""
-
-    def loaded(self, now_ms):
-        """Nothing to do."""
-        return Outcome()
-
-    def on_timer(self, key, now_ms):
-        """Ring."""
-        self.rings.append(key)
-        self.rang.set()
-        return Outcome()
-
-    def mark(self, name, token, now_ms):
-        """Count one more and answer with the count; those who waited for it too."""
-        outcome = Outcome()
-        key, value = OffsetCommitKey(group=name), OffsetCommitValue(offset=self.marks.get(name, 0) + 1)
-        self.replay(key, value)
-        outcome.records.append((key, value))
-        for waiter in self.waiting:
-            outcome.reply(waiter, self.marks[name])
-        self.waiting.clear()
-        return outcome.reply(token, self.marks[name])
-
-    def wait(self, token, now_ms):
-        """Be told of the next mark."""
-        self.waiting.append(token)
-        return Outcome()
+from .tally import TOPIC, Tally
 
 
 @pytest.fixture
 def tallies(desk):
     """A coordinator of tallies on a real broker."""
     coordinator = Coordinator(desk.broker, TOPIC, GROUP_RECORDS, Tally)
-
-    async def begin():
-        await coordinator.ensure_topic()
-        await coordinator.lead_all()
-
-    desk.run(begin())
+    desk.broker._coordinators[TOPIC.name] = coordinator
+    desk.run(coordinator.ensure_topic())
+    desk.run(coordinator.lead_all())
     return coordinator
 
 
@@ -145,6 +94,83 @@ def test_a_log_that_refuses_leaves_no_state_behind(desk, tallies):
         return refused.value.code, shard.core.marks
 
     assert desk.run(fail()) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, {"a": 1})
+
+
+@pytest.fixture
+def short_of_replicas(tallies, monkeypatch):
+    """Has the partition of a shard lack replicas until told otherwise."""
+    lacks = [True]
+
+    def check(partition):
+        if lacks:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
+
+    monkeypatch.setattr(Partition, "check_enough_replicas", check)
+    return lacks
+
+
+def test_nothing_is_written_with_too_few_replicas(desk, tallies, short_of_replicas):
+    """Is a step that may write refused before it is taken, one that looks answered, and is all well afterwards?"""
+
+    async def mark():
+        shard = tallies.shard_for("a")
+
+        def step(token, now_ms):
+            return shard.core.mark("a", token, now_ms)
+
+        with pytest.raises(KafkaError) as refused:
+            await shard.ask(step)
+        seen = await shard.look(lambda token, _: Outcome().reply(token, dict(shard.core.marks)))
+        short_of_replicas.clear()
+        return refused.value.code, seen, await shard.ask(step), shard.partition.log.log_end_offset
+
+    assert desk.run(mark()) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, {}, 1, 1)
+
+
+def test_a_timer_waits_for_replicas(desk, tallies, monkeypatch):
+    """Does a timer that runs out with too few replicas ring as soon as there are enough, and once?"""
+    monkeypatch.setattr("headrace.broker.coordinators.shard._TIMER_RETRY_S", 0.001)
+
+    async def ring():
+        shard = tallies.shard_for("a")
+        tries = []
+
+        def check(partition):
+            if partition is not shard.partition:
+                return  # another coordinator's, which has its own timers
+            tries.append(list(shard.core.rings))
+            if len(tries) < 3:
+                raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
+
+        monkeypatch.setattr(Partition, "check_enough_replicas", check)
+        outcome = Outcome()
+        outcome.wake(("late",), 0)
+        shard.act(lambda now_ms: outcome)
+        await asyncio.wait_for(shard.core.rang.wait(), 10)
+        return tries[:3], shard.core.rings
+
+    assert desk.run(ring()) == ([[], [], []], [("late",)])
+
+
+def test_a_fault_that_is_told_again_and_again(desk, tallies):
+    """Does a fault that many are told not remember every place it was raised at?"""
+
+    async def refuse():
+        shard = tallies.shard_for("a")
+        fault = shard.partition.fault = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "gone")
+        depths = []
+        for _ in range(3):
+            with pytest.raises(KafkaError):
+                shard._check_leads()
+            trace, depth = fault.__traceback__, 0
+            while trace is not None:
+                trace, depth = trace.tb_next, depth + 1
+            depths.append(depth)
+        shard.partition.fault = None
+        return depths
+
+    depths = desk.run(refuse())
+    assert len(set(depths)) == 1
 
 
 def test_a_timer_wakes_the_core_once(desk, tallies):
