@@ -1,0 +1,132 @@
+"""HTTP/1.1 on one connection, with limits: how many there are, how large a request's head is, how long it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from headrace.gateway.problem import Problem
+from headrace.gateway.route import JSON, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Receive, Scope
+
+_HANG_UP = "headrace.hang_up"
+_LINGER_S = 2.0
+"""How long last words may take to be taken."""
+_POLICY = 1008
+
+
+def hang_up(scope: Scope, last_words: bytes = b"") -> None:
+    """Drop a client that takes nothing more; a polite end would wait until it has taken what lies there for it."""
+    scope["extensions"][_HANG_UP](last_words)
+
+
+async def hung_up(receive: Receive) -> None:
+    """Wait until the connection is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Connection(H11Protocol):
+    """uvicorn's connection; one too many is answered and closed, and every request's head must arrive in time."""
+
+    def __init__(self, *words: Any, timeout_s: float, is_full: Callable[[], bool], **named: Any) -> None:
+        super().__init__(*words, **named)
+        self._timeout_s = timeout_s
+        self._is_full = is_full
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Somebody came."""
+        super().connection_made(transport)
+        if self._is_full():
+            self._refuse(503, "Too many connections are open (connections.max).")
+            return
+        self._head_timer = self.loop.call_later(self._timeout_s, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0] and self._head_timer is None:
+            # The beginning of another request on the same connection.
+            self._head_timer = self.loop.call_later(self._timeout_s, self._too_slow)
+
+    def handle_events(self) -> None:
+        """Look at what came; a head that is whole is in time."""
+        super().handle_events()
+        if self.cycle is not None:
+            scope: Any = self.cycle.scope
+            scope.setdefault("extensions", {})[_HANG_UP] = self._hang_up
+        if self.conn.their_state is not h11.IDLE:
+            self._forget_timer()
+
+    def _hang_up(self, last_words: bytes) -> None:
+        """End an answer without waiting for its reader: flow control would wait for ever."""
+        self.cycle.response_complete = True
+        if last_words:
+            last = self.conn.send(h11.Data(data=last_words)) or b""
+            self.transport.write(last + (self.conn.send(h11.EndOfMessage()) or b""))
+            self.transport.close()
+            self.loop.call_later(_LINGER_S, self.transport.abort)
+        else:
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They are gone."""
+        self._forget_timer()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """What h11 cannot read: a head that is too large, or that is none."""
+        fault = sys.exc_info()[1]
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.close()
+        elif getattr(fault, "error_status_hint", 400) == 431:
+            self._refuse(431, "The request's head is too large (request.max.header.bytes).")
+        else:
+            self._refuse(400, "This is no HTTP request.")
+
+    def _too_slow(self) -> None:
+        self._head_timer = None
+        self._refuse(408, "The request's head did not arrive in time (request.timeout.ms).")
+
+    def _forget_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer without a request, and hang up."""
+        body = encode(Problem(status, status, message).body())
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {JSON}\r\n"
+        self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+
+class WebSocketConnection(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket, which can be hung up on."""
+
+    def handle_connect(self, event: Any) -> None:
+        """Somebody wants to talk."""
+        super().handle_connect(event)
+        if not self.transport.is_closing():
+            extensions: Any = self.scope["extensions"]
+            extensions[_HANG_UP] = self._hang_up
+
+    def _hang_up(self, last_words: bytes) -> None:
+        self.conn.send_close(_POLICY, last_words.decode()[:120])
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.transport.close()
+        self.loop.call_later(_LINGER_S, self.transport.abort)
