@@ -1,0 +1,44 @@
+"""What the Overview shows: brokers, health, and how much there is."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.client.fault import NotServed
+from headrace.client.health import Health, look
+
+if TYPE_CHECKING:
+    from headrace.client.admin_values import ClusterDescription
+    from headrace.gateway.services import Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """The cluster at a glance."""
+
+    cluster: ClusterDescription
+    health: Health
+    topics: int
+    """Those that people made."""
+    groups: int
+
+
+async def load_cluster(services: Services) -> ClusterView:
+    """Ask for all of it."""
+    cluster, health, names, groups = await asyncio.gather(
+        services.admin.describe_cluster(),
+        look(services.cluster),
+        services.admin.list_topics(),
+        _groups(services),
+    )
+    topics = sum(not name.startswith("__") for name in names)
+    return ClusterView(cluster=cluster, health=health, topics=topics, groups=groups)
+
+
+async def _groups(services: Services) -> int:
+    try:
+        return len(await services.admin.list_groups())
+    except NotServed:
+        return 0
