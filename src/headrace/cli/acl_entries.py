@@ -4,40 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.model.acl_words import (
+    CLUSTER,
+    DELEGATION_TOKEN,
+    GROUP,
+    OPERATIONS,
+    PATTERNS,
+    PERMISSIONS,
+    RESOURCES,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    USER,
+)
 from headrace.model.errors import HeadraceError
 
-ANY, TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER = range(1, 8)
-RESOURCES = {
-    TOPIC: "TOPIC",
-    GROUP: "GROUP",
-    CLUSTER: "CLUSTER",
-    TRANSACTIONAL_ID: "TRANSACTIONAL_ID",
-    DELEGATION_TOKEN: "DELEGATION_TOKEN",
-    USER: "USER",
-}
 CLUSTER_NAME = "kafka-cluster"
 
-PATTERNS = {"ANY": 1, "MATCH": 2, "LITERAL": 3, "PREFIXED": 4}
 SPECIFIC = (3, 4)
-DENY, ALLOW = 2, 3
-PERMISSIONS = {DENY: "DENY", ALLOW: "ALLOW"}
-
-OPERATIONS = {
-    2: "ALL",
-    3: "READ",
-    4: "WRITE",
-    5: "CREATE",
-    6: "DELETE",
-    7: "ALTER",
-    8: "DESCRIBE",
-    9: "CLUSTER_ACTION",
-    10: "DESCRIBE_CONFIGS",
-    11: "ALTER_CONFIGS",
-    12: "IDEMPOTENT_WRITE",
-    13: "CREATE_TOKENS",
-    14: "DESCRIBE_TOKENS",
-    15: "TWO_PHASE_COMMIT",
-}
 UNKNOWN = 0
 NUMBERS = {name.replace("_", "").lower(): number for number, name in OPERATIONS.items()}
 

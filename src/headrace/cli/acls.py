@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.acl_entries import (
+from headrace.cli.acl_entries import CLUSTER_NAME, SPECIFIC, Entry, Pattern, operation, principal, supported
+from headrace.cli.addresses import BOOTSTRAP_CONTROLLER, ZOOKEEPER, settle_address
+from headrace.cli.administration import ask_controller, check
+from headrace.cli.session import describe, run_tool
+from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, exactly_one, not_together
+from headrace.model.acl_words import (
     ALLOW,
     ANY,
     CLUSTER,
-    CLUSTER_NAME,
     DELEGATION_TOKEN,
     DENY,
     GROUP,
     OPERATIONS,
     PATTERNS,
     RESOURCES,
-    SPECIFIC,
     TOPIC,
     TRANSACTIONAL_ID,
     USER,
-    Entry,
-    Pattern,
-    operation,
-    principal,
-    supported,
 )
-from headrace.cli.addresses import BOOTSTRAP_CONTROLLER, ZOOKEEPER, settle_address
-from headrace.cli.administration import ask_controller, check
-from headrace.cli.session import describe, run_tool
-from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, exactly_one, not_together
 from headrace.model.errors import HeadraceError, KafkaError
 
 if TYPE_CHECKING:

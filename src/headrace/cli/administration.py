@@ -258,7 +258,7 @@ async def ask_controller(cluster: Cluster, api_key: int, message: Any) -> Any:
 async def _ask_active_controller(cluster: Cluster, api_key: int, message: Any) -> Any:
     answer = await _describe_controllers(cluster)
     where = next(((one.host, one.port) for one in answer.brokers if one.broker_id == answer.controller_id), None)
-    if where is None or where in cluster.options.bootstrap:
+    if where is None or set(cluster.options.bootstrap) == {where}:
         return await cluster.ask(api_key, message)
     async with Cluster(replace(cluster.options, bootstrap=(where,))) as active:
         return await active.ask(api_key, message)

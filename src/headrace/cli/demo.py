@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.session import Failure, run_tool
+from headrace.cli.session import run_tool
 from headrace.cli.tool import Option, Tool, UsageError, Values
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 TOOL = Tool(
     name="headrace demo",
-    summary="Run a truck fleet end to end: a broker, trucks that report, a Spark pipeline, a dashboard and a notifier.",
+    summary="Run a truck fleet end to end: a broker, trucks that report, a Spark pipeline, a dashboard and a map, a "
+    "notifier.",
     options=(
         Option(name="trucks", short="t", argument="number", default="200", help="How many trucks drive."),
         Option(name="speedup", short="s", argument="factor", default="20", help="How much faster their clock runs."),
@@ -27,6 +28,7 @@ TOOL = Tool(
     ),
     examples=(
         ("Two hundred trucks, until Ctrl-C", ""),
+        ("Three brokers, one of which may be killed at any time", "--brokers 3"),
         ("Ten thousand trucks in real time, for five minutes", "--trucks 10000 --speedup 1 --duration 300"),
     ),
 )
@@ -60,16 +62,10 @@ def _positive(values: Values, name: str) -> float | None:
 
 async def _demo(session: Session) -> int:
     values = session.values
-    if values.number("brokers") != 1:
-        raise Failure(
-            "Clusters of several brokers are not served yet: the demo runs one.",
-            remedy="Leave --brokers out.",
-        )
     from headrace.cli.demo_java import ensure_java
     from headrace.cli.extras import ensure_extra
 
-    ensure_extra("client")
-    ensure_extra("spark")
+    ensure_extra("client", "gateway", "spark")
     ensure_java()
     from headrace.cli.demo_run import DemoPlan, run_demo
 
@@ -81,5 +77,6 @@ async def _demo(session: Session) -> int:
         seed=values.number("seed") or 0,
         is_headless=values.has("headless") or not session.report.is_text,
         data=values.get("data"),
+        brokers=values.number("brokers") or 1,
     )
     return run_demo(plan, session.report)

@@ -16,12 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli import nodes
+from headrace.cli import gateways, nodes
 from headrace.cli.colours import BOLD, CYAN, paint
 from headrace.cli.demo_children import ChildDied, Children, wait_until
 from headrace.cli.demo_lag import answers, group_lag
 from headrace.cli.demo_stage import free_ports, make_stage, pipeline_name, set_stage
 from headrace.cli.interruption import Interruption
+from headrace.cli.local_cluster import LocalCluster
 from headrace.cli.progress import Progress
 from headrace.cli.session import Failure
 
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
     from headrace.cli.demo_children import Child
     from headrace.cli.report import Report
+    from headrace.cli.running import RunningGateway
 
+_GATEWAY_S = 60.0
+_MAP = f"{gateways.CONSOLE_PATH}fleet"
 _BROKER_S, _TOPICS_S, _PIPELINE_S, _LEDGER_S, _DRAIN_S = 60.0, 60.0, 600.0, 180.0, 900.0
 _BURST_AT_S, _BURST_FOR_S = 20, 60
 _EVERY_S = 20
@@ -41,8 +45,6 @@ _LOOK_S = 0.5
 _PATIENCE_S = 180
 """Seconds without progress after which the pipeline is not waited for any more."""
 _SILENCE_S, _NOTIFY_S = 20, 20.0
-_MASTER = "local[*,4]"
-"""All cores; a task that lost its worker is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,7 @@ class DemoPlan:
     seed: int
     is_headless: bool
     data: str | None
+    brokers: int = 1
 
     @property
     def fastest(self) -> float:
@@ -99,16 +102,17 @@ class Demo:
         self._children = children
         self._interruption = interruption
         self._report = report
-        self._port = free_ports()
-        self._bootstrap = f"localhost:{self._port}"
+        self._ports = free_ports(plan.brokers)
+        self._bootstrap = ",".join(f"localhost:{port}" for port in self._ports)
         self._pipeline_name = pipeline_name(os.getpid())
         self._watched: list[Child] = []
 
     def run(self) -> dict[str, Any]:
         """Everything, in order; what the account says."""
         set_stage(self._place, fastest=self._plan.fastest, pipeline=self._pipeline_name)
-        with self._step("starting a broker"):
-            broker = self._start_broker()
+        with self._step("starting a broker" if self._plan.brokers == 1 else f"starting {self._plan.brokers} brokers"):
+            brokers = self._start_brokers()
+        gateway = self._start_gateway()
         with self._step("making the topics"):
             self._finish(self._start_script("topics", self._bootstrap), _TOPICS_S)
         with self._step("starting Spark and the pipeline"):
@@ -116,32 +120,56 @@ class Demo:
         auditor = self._start_auditor()
         notifier = self._start_script("notifier", *self._where(), "--journal", "notified.txt", may_restart=True)
         fleet = self._start_fleet()
-        self._watched += [notifier, fleet]
+        self._watched += [notifier, fleet, gateway]
+        with self._step("opening the gateway"):
+            self._await(lambda: _lives(gateway) and self._gateway() is not None, "the gateway to listen", _GATEWAY_S)
         self._note_pids()
         self._tell()
         dashboard = None if self._plan.is_headless else self._start_dashboard()
         self._drive(fleet, auditor)
         if dashboard is not None:
             dashboard.end()
-        return self._wind_down(fleet, auditor, pipeline, notifier, broker)
+        return self._wind_down(fleet, auditor, pipeline, notifier, [gateway, *brokers])
 
     # --- up
 
-    def _start_broker(self) -> Child:
-        (node,) = nodes.plan_nodes(port=self._port, data=str(self._place / "data"))
-        command = [*_headrace(), "kafka-server-start", *node.arguments()]
-        broker = self._children.start("broker", command, may_restart=True)
-        self._await(
-            lambda: _lives(broker) and answers(self._bootstrap), f"the broker on {self._bootstrap} to answer", _BROKER_S
-        )
-        self._watched.append(broker)
-        return broker
+    def _start_brokers(self) -> list[Child]:
+        brokers = {
+            address: self._children.start(
+                name, [*_headrace(), "kafka-server-start", *plan.arguments()], may_restart=True
+            )
+            for (name, plan), address in zip(self._broker_plans().items(), self._bootstrap.split(","), strict=True)
+        }
+        for address, broker in brokers.items():
+            self._await(
+                lambda broker=broker, address=address: _lives(broker) and answers(address),
+                f"the broker on {address} to answer",
+                _BROKER_S,
+            )
+        self._watched += brokers.values()
+        return list(brokers.values())
+
+    def _broker_plans(self) -> dict[str, nodes.NodePlan]:
+        """What to start, under the names it has in the demo."""
+        data = self._place / "data"
+        if len(self._ports) == 1:
+            return {"broker": nodes.plan_node(port=self._ports[0], data=str(data))}
+        cluster = LocalCluster(data)
+        cluster.make(self._ports)
+        return {f"broker-{node}": cluster.plan(node) for node in cluster.nodes()}
+
+    def _start_gateway(self) -> Child:
+        words = [*self._where(), "--listen", gateways.free_url()]
+        return self._children.start("gateway", [*_headrace(), "gateway", *words], may_restart=True)
+
+    def _gateway(self) -> RunningGateway | None:
+        return gateways.find_gateway(self._bootstrap)
 
     def _start_pipeline(self) -> Child:
         from headrace.pipeline.fault import PipelineFault
         from headrace.pipeline.runs import RUNNING, find_run
 
-        command = [*_headrace(), "pipeline", "run", "fleet.toml", *self._where(), "--master", _MASTER]
+        command = [*_headrace(), "pipeline", "run", "fleet.toml", *self._where()]
         pipeline = self._children.start("pipeline", command, may_restart=True)
 
         def is_running() -> bool:
@@ -167,7 +195,9 @@ class Demo:
         return self._start_script("generator", *self._where(), *words, "--ledger", "sent.json")
 
     def _start_dashboard(self) -> Child:
-        note = f"broker {self._bootstrap}   data {self._place}   Ctrl-C ends everything"
+        gateway = self._gateway()
+        seen = f"map {gateway.url}{_MAP}   " if gateway is not None else ""
+        note = f"{seen}broker {self._bootstrap}   data {self._place}   Ctrl-C ends everything"
         command = [sys.executable, "dashboard.py", *self._where(), "--note", note]
         return self._children.start("dashboard", command, shows=True)
 
@@ -216,7 +246,12 @@ class Demo:
         say = self._say
         say("")
         say(paint(f"{self._plan.trucks} trucks drive, their clock {self._plan.speedup:g} times ours.", BOLD))
-        say(f"broker     {self._bootstrap}")
+        say(f"broker     {self._bootstrap.replace(',', ', ')}")
+        gateway = self._gateway()
+        if gateway is not None:
+            say(f"gateway    {gateway.url}")
+            say(f"map        {gateway.url}{_MAP}")
+            say(f"stream     curl -N {gateway.url}/stream/trucks_alerts")
         say(f"data       {self._place}")
         say(f"processes  {', '.join(f'{what} {pid}' for what, pid in self._children.pids().items())}")
         say("\nWhat to try, in another terminal:")
@@ -225,10 +260,11 @@ class Demo:
             f"{name} groups describe {self._pipeline_name}-gps {where}",
             f"{name} pipeline status {self._pipeline_name}",
             f"{name} python {self._place}/dashboard.py {where}",
-            f"kill -9 {self._children.pids()['broker']}",
+            f"kill -9 {next(pid for what, pid in self._children.pids().items() if what.startswith('broker'))}",
         ):
             say("  " + paint(command, CYAN))
-        say("The last one kills the broker; the pipeline may be killed too: they come back and nothing is lost.")
+        which = "the" if len(self._ports) == 1 else "a"
+        say(f"The last one kills {which} broker; the pipeline may be killed too: they come back and nothing is lost.")
         say(
             f"\n{'Ctrl-C ends it.' if self._plan.duration_s is None else f'It ends after {self._plan.duration_s:g} s.'}"
         )
@@ -236,7 +272,7 @@ class Demo:
     # --- down
 
     def _wind_down(
-        self, fleet: Child, auditor: Child, pipeline: Child, notifier: Child, broker: Child
+        self, fleet: Child, auditor: Child, pipeline: Child, notifier: Child, servers: list[Child]
     ) -> dict[str, Any]:
         """Stop sending, wait until all is through, then end the others in order; what the account says."""
         self._watched.remove(fleet)
@@ -259,7 +295,10 @@ class Demo:
         self._watched.clear()
         with self._step("everything ends"):
             notifier.end()
-            broker.end()
+            for server in servers:
+                server.ask_to_end()
+            for server in servers:
+                server.end()
         return self._close(auditor, account | {"notified": self._notified(), "lag": lag})
 
     def _drain(self) -> None:

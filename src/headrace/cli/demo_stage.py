@@ -18,6 +18,8 @@ _SKEW_S = 15
 """How far the partitions may drift apart in our time, while a broker is started again for one; the fleet's time runs
 faster, and what is later than the pipeline's watermark would count as lost."""
 _LIMIT = 65_534
+_APART = 2
+_ATTEMPTS_PER_BROKER = 100
 
 
 def trucks_directory() -> Path:
@@ -61,17 +63,20 @@ def pipeline_name(pid: int) -> str:
     return f"{PIPELINE}-{pid}" if is_claimed(PIPELINE) else PIPELINE
 
 
-def free_ports() -> int:
-    """A port that is free, and the next one too: for clients and for the controller."""
-    for _ in range(100):
+def free_ports(brokers: int = 1) -> list[int]:
+    """A free port for each broker, of which the next one is free too: for clients and for the controller."""
+    ports: list[int] = []
+    for _ in range(_ATTEMPTS_PER_BROKER * brokers):
         with socket.socket() as first, socket.socket() as second:
             first.bind(("127.0.0.1", 0))
             port: int = first.getsockname()[1]
-            if port > _LIMIT:
+            if port > _LIMIT or any(abs(port - other) < _APART for other in ports):
                 continue
             try:
                 second.bind(("127.0.0.1", port + 1))
             except OSError:
                 continue
-            return port
+            ports.append(port)
+            if len(ports) == brokers:
+                return ports
     raise SetupError("No two neighbouring ports are free.", "End some programs and try again.")

@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -12,24 +13,43 @@ from headrace.cli.layout import project_root
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def ensure_extra(name: str, *, root: Path | None = None) -> None:
-    """Make the extra `name` importable, or say in a SetupError how a person can.
+def ensure_extra(*names: str, root: Path | None = None) -> None:
+    """Make extras importable, or say in a SetupError how a person can: all that is missing at once.
 
     Installs only into an environment the launchers made; any other belongs to the person, who is told what to type.
     """
     root = root or project_root()
     environment = Environment(root=root, path=Path(sys.prefix)) if root else None
     if environment is not None and environment.stamps.is_dir():
-        if not environment.has(name):
-            ensure_installed(environment, name)
-            importlib.invalidate_caches()
+        for name in names:
+            if not environment.has(name):
+                ensure_installed(environment, name)
+                importlib.invalidate_caches()
         return
-    missing = [package for package in _packages(name, environment) if not _is_installed(package)]
+    missing = _missing(names, environment)
     if missing:
+        lacks = " and ".join(f"the extra '{name}', of which {', '.join(found)}" for name, found in missing.items())
         raise SetupError(
-            f"This command needs the extra '{name}', of which {', '.join(missing)} is not installed.",
-            f"Install it with: {sys.executable} -m pip install 'headrace[{name}]'",
+            f"This command needs {lacks} is not installed.",
+            f"Install it with: {sys.executable} -m pip install 'headrace[{','.join(missing)}]'",
         )
+
+
+def has_extra(*names: str, root: Path | None = None) -> bool:
+    """Whether extras are there already, so that nothing would have to be installed."""
+    root = root or project_root()
+    environment = Environment(root=root, path=Path(sys.prefix)) if root else None
+    if environment is not None and environment.stamps.is_dir():
+        return all(environment.has(name) for name in names)
+    return not _missing(names, environment)
+
+
+def _missing(names: Sequence[str], environment: Environment | None) -> dict[str, list[str]]:
+    return {
+        name: packages
+        for name in names
+        if (packages := [package for package in _packages(name, environment) if not _is_installed(package)])
+    }
 
 
 def _packages(name: str, environment: Environment | None) -> list[str]:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.colours import BOLD, GREEN, RED, paint
 from headrace.cli.session import run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
-from headrace.client.fault import ClientFault, NotServed
-from headrace.model.errors import ErrorCode, KafkaError
-from headrace.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from headrace.client.fault import ClientFault
+from headrace.client.health import Health, look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.cli.session import Session
 
-DESCRIBE_LOG_DIRS = 35
 _PAUSE_S = 1.0
 _LISTED_MAX = 10
 
@@ -37,27 +35,6 @@ TOOL = Tool(
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class Health:
-    """What was found; nothing in the lists means that all is well."""
-
-    unreachable: str = ""
-    brokers: list[int] = field(default_factory=list)
-    silent_brokers: list[int] = field(default_factory=list)
-    topics: int = 0
-    partitions: int = 0
-    leaderless: list[str] = field(default_factory=list)
-    under_replicated: list[str] = field(default_factory=list)
-    offline_log_dirs: list[str] = field(default_factory=list)
-
-    @property
-    def is_well(self) -> bool:
-        """Whether there is nothing to complain of."""
-        return not (
-            self.unreachable or self.silent_brokers or self.leaderless or self.under_replicated or self.offline_log_dirs
-        )
-
-
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the command."""
     return run_tool(TOOL, arguments, program, _run, check=_check, is_own=True)
@@ -72,7 +49,7 @@ async def _run(session: Session) -> int:
     values = session.values
     waits = values.has("exit-when-healthy")
     if not waits and not values.has("watch"):
-        health = await look(session)
+        health = await _look(session)
         _show(session, health)
         return 0 if health.is_well else 1
     loop = asyncio.get_running_loop()
@@ -92,45 +69,27 @@ async def _run(session: Session) -> int:
         await asyncio.sleep(_PAUSE_S)
 
 
-async def _look_patiently(session: Session) -> Health:
-    """Like `look`, but a cluster that cannot be reached is a finding and not the end."""
-    try:
-        return await look(session)
-    except ClientFault as fault:
-        return Health(unreachable=f"{fault.problem}.")
+async def _look(session: Session) -> Health:
+    """Ask the cluster, and the gateways of this machine that were told the same brokers."""
+    from headrace.cli.gateways import gateway_statuses
+    from headrace.cli.nodes import RUNNING
+    from headrace.cli.running import running_gateways
 
-
-async def look(session: Session) -> Health:
-    """Ask the cluster how it is."""
-    cluster = session.cluster
-    metadata = await cluster.metadata()
-    health = Health(brokers=sorted(broker.node_id for broker in metadata.brokers), topics=len(metadata.topics))
-    for topic in metadata.topics:
-        for partition in topic.partitions:
-            place = f"{topic.name}-{partition.partition_index}"
-            health.partitions += 1
-            if partition.leader_id < 0:
-                health.leaderless.append(place)
-            if len(partition.isr_nodes) < len(partition.replica_nodes):
-                health.under_replicated.append(place)
-    for node_id in health.brokers:
-        await _look_at_disks(session, node_id, health)
+    health = await look(session.cluster)
+    wanted = {*session.bootstrap().split(",")}
+    found = [one for one in running_gateways() if wanted & {*one.brokers.split(",")}]
+    health.gateways += [one.url for one in found]
+    statuses = await gateway_statuses(found)
+    health.silent_gateways += [one.url for one, status in zip(found, statuses, strict=True) if status != RUNNING]
     return health
 
 
-async def _look_at_disks(session: Session, node_id: int, health: Health) -> None:
+async def _look_patiently(session: Session) -> Health:
+    """Like `look`, but a cluster that cannot be reached is a finding and not the end."""
     try:
-        answer = await session.cluster.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics=()), node_id=node_id)
-    except NotServed:
-        return
-    except (ClientFault, KafkaError):
-        health.silent_brokers.append(node_id)
-        return
-    health.offline_log_dirs += [
-        f"{directory.log_dir} (broker {node_id})"
-        for directory in answer.results
-        if directory.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    ]
+        return await _look(session)
+    except ClientFault as fault:
+        return Health(unreachable=f"{fault.problem}.")
 
 
 # --- telling
@@ -146,6 +105,9 @@ def _show(session: Session, health: Health) -> None:
         ("Under-replicated partitions", str(len(health.under_replicated)), health.under_replicated),
         ("Offline log directories", str(len(health.offline_log_dirs)), health.offline_log_dirs),
     ]
+    if health.gateways:
+        rows.append(("Gateway", ", ".join(health.gateways), ()))
+        rows.append(("Gateways that do not answer", str(len(health.silent_gateways)), health.silent_gateways))
     line = session.report.line
     verdict = paint("yes", GREEN) if health.is_well else paint("no", RED)
     width = max(len(title) for title, _, _ in rows)

@@ -91,7 +91,7 @@ async def _run(session: Session) -> int:
     kind = session.values.require("election-type").lower()
     if kind not in ELECTIONS:
         raise Failure(f"Cannot parse argument '{kind}' of option election-type", remedy="Say preferred or unclean.")
-    results = await _elect(session, ELECTIONS[kind], _places(session.values))
+    results = await elect(session, ELECTIONS[kind], _places(session.values))
     report = session.report
     done = [place for place, (code, _) in results.items() if not code]
     needless = [place for place, (code, _) in results.items() if code == ErrorCode.ELECTION_NOT_NEEDED]
@@ -142,9 +142,10 @@ def _places(values: Values) -> list[Place] | None:
     return places
 
 
-async def _elect(
+async def elect(
     session: Session, election_type: int, places: list[Place] | None
 ) -> dict[Place, tuple[int, str | None]]:
+    """Hold elections in these partitions, or with None in all; error code and message by partition."""
     from headrace.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 
     asked = None

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.session import Failure
+from headrace.client.diagnosis import diagnosis
+from headrace.client.fault import BadOption, NotAuthenticated
+from headrace.client.tokens import lifetime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,18 +102,26 @@ def _assignors(text: str) -> str:
     return ",".join(dict.fromkeys(ASSIGNORS.get(name, name) for name in names))
 
 
-def _security(session: Session) -> dict[str, str]:
+def _security(session: Session) -> dict[str, Any]:
+    """Who we are; a login or certificate that is refused ends the tool here, where librdkafka would go on trying."""
     options = session.connection()
-    found = {
+    if options.uses_tls or options.uses_sasl:
+        fault = diagnosis(options)
+        if isinstance(fault, NotAuthenticated | BadOption):
+            raise fault
+    found: dict[str, Any] = {
         "security.protocol": options.security_protocol,
-        "sasl.mechanisms": options.sasl_mechanism,
+        "sasl.mechanisms": options.mechanism,
         "sasl.username": options.sasl_username,
         "sasl.password": options.sasl_password,
         "ssl.ca.location": options.ssl_ca_file,
+        "ssl.ca.pem": options.ssl_ca_pem,
         "ssl.certificate.location": options.ssl_certificate_file,
         "ssl.key.location": options.ssl_key_file,
         "ssl.key.password": options.ssl_key_password,
     }
+    if options.sasl_token:
+        found["oauth_cb"] = lambda _: (options.sasl_token, lifetime(options.sasl_token, time.time()))
     if not options.uses_sasl:
         found = {name: value for name, value in found.items() if not name.startswith("sasl.")}
     if not options.ssl_check_hostname:

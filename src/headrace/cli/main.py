@@ -65,10 +65,14 @@ COMMANDS = {
     "status": "headrace.cli.status",
     "health": "headrace.cli.health",
     "stop": "headrace.cli.stop",
+    "add-broker": "headrace.cli.add_broker",
+    "drain-broker": "headrace.cli.drain_broker",
+    "rebalance": "headrace.cli.rebalance",
     "topics": "headrace.cli.fronts.topics",
     "produce": "headrace.cli.fronts.produce",
     "consume": "headrace.cli.fronts.consume",
     "groups": "headrace.cli.fronts.groups",
+    "gateway": "headrace.cli.gateway",
     "pipeline": "headrace.cli.pipeline",
     "demo": "headrace.cli.demo",
     "profile": "headrace.cli.profile_command",
@@ -86,16 +90,22 @@ COMMANDS = {
 HELP = """\
 Headrace: an event streaming broker that speaks Apache Kafka's protocol.
 
-  headrace start           start a broker in the background (localhost:9092)
+  headrace start           start a broker in the background (localhost:9092), or a cluster with -n 3;
+                           with --gateway also REST, streams and the web console (localhost:8082)
   headrace status          what runs, and where
   headrace health          is every partition served? (--watch, --exit-when-healthy)
   headrace stop            stop it, cleanly
+
+  headrace add-broker      one broker more for a cluster
+  headrace drain-broker ID move everything a broker has to the others, so that it can go
+  headrace rebalance       spread partitions and leaders evenly over the brokers
 
   headrace topics ...      list, create, describe, alter, delete
   headrace produce TOPIC   send records: those on the command line, or lines of the input
   headrace consume TOPIC   read them
   headrace groups ...      list, describe, members, reset, delete
 
+  headrace gateway         REST, streams and the web console over HTTP, before any cluster (localhost:8082)
   headrace pipeline ...    data pipelines on Spark: run, validate, explain, list, status, stop
   headrace demo            a truck fleet from end to end: broker, Spark pipeline, dashboard
   headrace profile ...     the clusters the tools talk to: list, show, use, add, remove

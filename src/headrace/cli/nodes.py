@@ -15,9 +15,11 @@ from headrace.client.fault import ClientFault
 from headrace.client.options import connection_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 RUNNING, STARTING, STOPPED = "running", "starting", "stopped"
+USUAL_PORT = 9092
+METRICS_APART = 312
 COLUMNS = ("NODE-ID", "STATUS", "KAFKA-ADDRESS", "DATA")
 _ANSWER_MS = 2000
 
@@ -28,6 +30,8 @@ class NodePlan:
 
     config: Path
     overrides: dict[str, str]
+    log: Path | None = None
+    """Where it says what it does, if not where every server of this place does."""
 
     def arguments(self) -> list[str]:
         """As kafka-server-start understands it."""
@@ -41,17 +45,28 @@ class NodePlan:
         return describe_server(BrokerConfig.load(self.config, self.overrides))
 
 
-def plan_nodes(*, port: int | None, data: str | None) -> list[NodePlan]:
-    """The nodes of a new cluster: for now one, which is broker and controller, from the sample settings."""
+def plan_node(*, port: int | None, data: str | None) -> NodePlan:
+    """A node that is a cluster of its own, broker and controller, from the sample settings."""
     directory = Path.cwd() / data if data else base_directory() / "data" / "kraft-combined-logs"
-    overrides = {"log.dirs": str(directory)}
+    overrides = {"log.dirs": str(directory), **metrics_settings(port or USUAL_PORT)}
     if port is not None:
         overrides |= {
             "listeners": f"PLAINTEXT://:{port},CONTROLLER://:{port + 1}",
             "advertised.listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{port + 1}",
             "controller.quorum.voters": f"1@localhost:{port + 1}",
         }
-    return [NodePlan(config=sample_config("server.properties"), overrides=overrides)]
+    return NodePlan(config=sample_config("server.properties"), overrides=overrides)
+
+
+def metrics_settings(port: int) -> dict[str, str]:
+    """Where a node tells its metrics, by the port that its clients connect to: of 9092 on 9404, for this machine."""
+    metrics = port + METRICS_APART
+    return {"metrics.listener": f"127.0.0.1:{metrics}"} if metrics < 2**16 else {}
+
+
+def cluster_directory(data: str | None) -> Path:
+    """Where a cluster of several nodes is."""
+    return Path.cwd() / data if data else base_directory() / "data" / "cluster"
 
 
 def base_directory() -> Path:
@@ -71,13 +86,18 @@ def find_running(expected: RunningServer) -> RunningServer | None:
 
 async def answers(address: str) -> bool:
     """Whether a broker answers there, asked once."""
+    return await knows(address, ())
+
+
+async def knows(address: str, node_ids: Collection[int]) -> bool:
+    """Whether a broker answers there and names all these as brokers that serve."""
     impatient = {"request.timeout.ms": str(_ANSWER_MS), "socket.connection.setup.timeout.ms": str(_ANSWER_MS)}
     try:
         async with Cluster(connection_options(address, impatient)) as cluster:
-            await cluster.metadata(())
+            metadata = await cluster.metadata(())
     except ClientFault:
         return False
-    return True
+    return {*node_ids} <= {broker.node_id for broker in metadata.brokers}
 
 
 async def is_taken(address: str) -> bool:

@@ -17,6 +17,8 @@ from headrace.cli.java_words import exception
 from headrace.cli.log_offsets import EARLIEST, LATEST, NO_LEADER, leaders, log_offsets
 from headrace.cli.session import Failure
 from headrace.cli.tool import UsageError
+from headrace.client.offset_targets import INACTIVE as INACTIVE
+from headrace.client.offset_targets import NothingCommitted, NothingSoLate, OffsetTargets, OutOfRange
 from headrace.model.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Reset:
         self.cluster = session.cluster
         self.report = session.report
         self.failed = failed
+        self._targets = OffsetTargets(self.ends, self._tell)
 
     async def partitions(self, topics: Sequence[str]) -> list[Place]:
         """The partitions of `--topic t` and `--topic t:0,1` arguments."""
@@ -93,8 +96,7 @@ class Reset:
 
     async def to_offset(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
         """All to one offset."""
-        offset = self.values.number("to-offset") or 0
-        return await self.within_range(dict.fromkeys(places, offset))
+        return await self._targets.to_offset(partition_order(places), self.values.number("to-offset") or 0)
 
     async def to_earliest(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
         """To where the logs begin."""
@@ -106,31 +108,27 @@ class Reset:
 
     async def shift_by(self, places: Collection[Place], current: Mapping[Place, Commit]) -> Plan:
         """Forward or back by so many records."""
+        for place in places:
+            if place not in current:
+                raise UsageError(str(NothingCommitted(place)))
         shift = self.values.number("shift-by") or 0
-        for topic, index in places:
-            if (topic, index) not in current:
-                raise UsageError(
-                    f"Cannot shift offset for partition {topic}-{index} since there is no current committed offset"
-                )
-        return await self.within_range({place: current[place].offset + shift for place in places})
+        return await self._targets.shift_by(partition_order(places), _offsets(current), shift)
 
     async def to_datetime(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
         """To the first record at or after a point in time."""
         with self._reading_time():
             when = parse_date_time(self.values.require("to-datetime"))
-        return await self.at_time(places, when)
+        return await self._targets.at_time(partition_order(places), when)
 
     async def by_duration(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
         """To the first record that is no older than a duration."""
         with self._reading_time():
             ago_ms = parse_duration_ms(self.values.require("by-duration"))
-        return await self.at_time(places, time.time_ns() // 1_000_000 - ago_ms)
+        return await self._targets.at_time(partition_order(places), time.time_ns() // 1_000_000 - ago_ms)
 
     async def to_current(self, places: Collection[Place], current: Mapping[Place, Commit]) -> Plan:
         """To where they are; to the end where nothing was committed."""
-        plan = {place: current[place].offset for place in places if place in current}
-        plan |= await self.ends([place for place in places if place not in current], LATEST)
-        return {place: plan[place] for place in partition_order(plan)}
+        return await self._targets.to_current(partition_order(places), _offsets(current))
 
     # --- a plan for a group
 
@@ -143,7 +141,7 @@ class Reset:
             if wanted is None:
                 self.report.note(f"\nError: No reset plan for group {group_id} found")
                 return None
-            return await self.within_range(wanted)
+            return await self._targets.within_range({place: wanted[place] for place in partition_order(wanted)})
         name = next((name for name in SCENARIOS if self.values.has(name)), None)
         if name is None:
             listed = ", ".join(f"[{name}]" for name in SCENARIO_NAMES)
@@ -200,31 +198,19 @@ class Reset:
                 remedy="Write a time as 2026-01-31T12:00:00.000 (UTC), a duration as P1DT2H30M.",
             ) from None
 
-    async def at_time(self, places: Collection[Place], when_ms: int) -> Plan:
-        """The first record at or after a time; where there is none, the end, and a line says so."""
-        plan = await self.ends(places, when_ms)
-        late = [place for place, offset in plan.items() if offset < 0]
-        for topic, index in late:
+    def _tell(self, noticed: OutOfRange | NothingSoLate) -> None:
+        topic, index = noticed.place
+        if isinstance(noticed, NothingSoLate):
             self.report.note(
                 f"\nWarn: Partition {index} from topic {topic} is empty. Falling back to latest known offset."
             )
-        plan |= await self.ends(late, LATEST)
-        return plan
-
-    async def within_range(self, wanted: Plan) -> Plan:
-        """Offsets moved to where the log begins or ends if they lie outside."""
-        first, last = await self.ends(wanted, EARLIEST), await self.ends(wanted, LATEST)
-        plan = {}
-        for place in partition_order(wanted):
-            offset = plan[place] = min(max(wanted[place], first[place]), last[place])
-            if offset != wanted[place]:
-                side = "higher than latest" if offset < wanted[place] else "lower than earliest"
-                print(
-                    f"New offset ({wanted[place]}) is {side} offset for topic partition {place[0]}-{place[1]}. "
-                    f"Value will be set to {offset}",
-                    file=sys.stderr,
-                )
-        return plan
+            return
+        side = "higher than latest" if noticed.offset < noticed.wanted else "lower than earliest"
+        print(
+            f"New offset ({noticed.wanted}) is {side} offset for topic partition {topic}-{index}. "
+            f"Value will be set to {noticed.offset}",
+            file=sys.stderr,
+        )
 
 
 SCENARIOS: dict[str, Callable[[Reset, Collection[Place], Mapping[Place, Commit]], Awaitable[Plan]]] = {
@@ -239,9 +225,11 @@ SCENARIOS: dict[str, Callable[[Reset, Collection[Place], Mapping[Place, Commit]]
 """By option; --from-file is a plan already."""
 
 SCENARIO_NAMES = (*SCENARIOS, "from-file")
-INACTIVE = frozenset({"Empty", "Dead"})
-"""The states of groups whose offsets may be moved."""
 _RELATIVE = frozenset({"shift-by", "to-current"})
+
+
+def _offsets(current: Mapping[Place, Commit]) -> Plan:
+    return {place: commit.offset for place, commit in current.items()}
 
 
 def parse_partitions(text: str) -> list[Place]:

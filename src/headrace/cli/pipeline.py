@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.colours import BOLD, paint
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
+from headrace.settings.properties import load_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ TOOL = Tool(
     options=(
         BOOTSTRAP,
         COMMAND_CONFIG,
-        Option(name="master", short="m", argument="master", help="Where Spark runs, instead of local[*]."),
+        Option(name="master", short="m", argument="master", help="Where Spark runs, instead of local[*,4]."),
         Option(name="available-now", help="With run: take the records that are there now, then end."),
         Option(name="once", help="The same.", is_hidden=True),
         Option(name="spark", help="With validate: let Spark check schemas and statements too."),
@@ -134,10 +135,12 @@ def _wishes(session: Session, pipeline: Pipeline, *, has_no_cluster: bool = Fals
     from headrace.pipeline.session import Wishes
 
     values = session.values
-    given = values.get("bootstrap-server") or ""
+    brokers = values.get("bootstrap-server") or ""
+    config = values.get("command-config")
     return Wishes(
-        brokers=given or ("localhost:9092" if has_no_cluster else ""),
+        brokers=brokers or ("localhost:9092" if has_no_cluster else ""),
         properties=session.properties(),
+        given=load_properties(config) if config else None,
         master=values.get("master") or "",
         is_available_now=values.has("available-now") or values.has("once"),
     )

@@ -136,10 +136,10 @@ async def execute(session: Session) -> None:
     if throttle >= 0 or log_dir_throttle >= 0:
         report.line(RUN_VERIFY)
         if throttle >= 0:
-            await _throttle(session, moves(ongoing, targets, current), throttle)
+            await throttle_moves(session, moves(ongoing, targets, current), throttle)
         if log_dir_throttle >= 0:
             await _throttle_log_dirs(session, {broker for _, _, broker in plan.log_dirs}, log_dir_throttle)
-    errors = await _alter(session, targets)
+    errors = await ask_for_moves(session, targets)
     if errors:
         told = "\n".join(f"{shown(place)}: {errors[place]}" for place in sorted(errors))
         raise Failure(f"Error reassigning partition(s):\n{told}", on_stdout=True)
@@ -169,7 +169,7 @@ async def _current(session: Session, targets: Mapping[Place, Sequence[int]]) -> 
     return {place: found[place] for place in targets}
 
 
-async def _alter(session: Session, targets: Mapping[Place, Sequence[int] | None]) -> dict[Place, str]:
+async def ask_for_moves(session: Session, targets: Mapping[Place, Sequence[int] | None]) -> dict[Place, str]:
     """Ask for moves, or with None for their end; what went wrong by partition."""
     from headrace.wire.messages.alter_partition_reassignments import (
         AlterPartitionReassignmentsRequest,
@@ -201,7 +201,8 @@ async def _alter(session: Session, targets: Mapping[Place, Sequence[int] | None]
     }
 
 
-async def _throttle(session: Session, found: Any, rate: int) -> None:
+async def throttle_moves(session: Session, found: Any, rate: int) -> None:
+    """Let moves between brokers be no faster than so many bytes in a second."""
     replicas = throttled_replicas(found)
     await alter_configs(
         session.cluster,
@@ -302,7 +303,7 @@ async def verify(session: Session) -> None:
     report.line("\n".join(move_text(replica, states[replica]) for replica in sorted(states, key=_by_broker)))
     is_moving = any(state.is_active for state in states.values())
     if not ongoing and not is_moving and not session.values.has("preserve-throttles"):
-        await _clear_throttles(session, plan)
+        await clear_throttles(session, plan)
     report.data(
         {
             "partitions": [
@@ -339,7 +340,8 @@ async def _states(session: Session, plan: Plan, ongoing: Mapping[Place, Any]) ->
     return found
 
 
-async def _clear_throttles(session: Session, plan: Plan) -> None:
+async def clear_throttles(session: Session, plan: Plan) -> None:
+    """Lift what slows down moves of brokers and topics."""
     named = {broker for _, brokers in plan.replicas for broker in brokers}
     brokers = sorted({*await session.cluster.brokers()} | named)
     session.report.line(f"Clearing broker-level throttles on broker{_s(brokers)} {','.join(map(str, brokers))}")
@@ -359,7 +361,7 @@ async def cancel(session: Session) -> None:
     ongoing = await reassignments(session.cluster, targets) if targets else {}
     moving = [place for place, move in ongoing.items() if move.adding or move.removing]
     if moving:
-        errors = await _alter(session, dict.fromkeys(moving))
+        errors = await ask_for_moves(session, dict.fromkeys(moving))
         if errors:
             told = "\n".join(f"{shown(place)}: {errors[place]}" for place in sorted(errors))
             raise Failure(f"Error cancelling partition reassignment{_s(errors)} for:\n{told}", on_stdout=True)
@@ -374,7 +376,7 @@ async def cancel(session: Session) -> None:
         # Kafka's tool does not end this line.
         print("None of the specified partition moves are active.", end="")
     if not session.values.has("preserve-throttles"):
-        await _clear_throttles(session, plan)
+        await clear_throttles(session, plan)
     report.data({"cancelled": [{"topic": topic, "partition": index} for topic, index in sorted(moving)]})
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from headrace.cli.file_lock import try_lock
 
@@ -35,23 +35,42 @@ class RunningServer:
     """Whether `headrace start` started it: `headrace stop` ends those and no others."""
 
 
-def directory() -> Path:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningGateway:
+    """One gateway process."""
+
+    url: str
+    """Where it listens first."""
+    brokers: str
+    """The cluster it is before, by the addresses it was told."""
+    has_console: bool = True
+    pid: int = field(default_factory=os.getpid)
+    by_start: bool = False
+    """Whether `headrace start` started it."""
+
+
+_SERVERS, _GATEWAYS = "servers", "gateways"
+
+
+def directory(kind: str = _SERVERS) -> Path:
     """Where the files are: the person's state directory, or the temporary one where there is no home to write to."""
     state = os.environ.get("XDG_STATE_HOME")
     home = Path(state) if state else Path("~").expanduser() / ".local" / "state"
-    place = home / "headrace" / "servers"
+    place = home / "headrace" / kind
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError:
         place = Path(tempfile.gettempdir()) / f"headrace-{os.environ.get('USER', 'servers')}"
+        place = place if kind == _SERVERS else place.with_name(f"{place.name}-{kind}")
         place.mkdir(parents=True, exist_ok=True)
     return place
 
 
 @contextmanager
-def registered(server: RunningServer) -> Iterator[None]:
+def registered(server: RunningServer | RunningGateway) -> Iterator[None]:
     """Be findable while the block runs."""
-    path = directory() / f"{socket.gethostname()}-{server.pid}.json"
+    kind = _SERVERS if isinstance(server, RunningServer) else _GATEWAYS
+    path = directory(kind) / f"{socket.gethostname()}-{server.pid}.json"
     try:
         with path.open("w") as file:
             _lock(file)
@@ -73,8 +92,16 @@ def _lock(file: IO[str]) -> None:
 
 def running_servers() -> list[RunningServer]:
     """The servers that live, by process id."""
-    found = []
-    for path in directory().glob(f"{socket.gethostname()}-*.json"):
+    return sorted((RunningServer(**facts) for facts in _alive(_SERVERS)), key=lambda server: server.pid)
+
+
+def running_gateways() -> list[RunningGateway]:
+    """The gateways that live, by process id."""
+    return sorted((RunningGateway(**facts) for facts in _alive(_GATEWAYS)), key=lambda gateway: gateway.pid)
+
+
+def _alive(kind: str) -> Iterator[dict[str, Any]]:
+    for path in directory(kind).glob(f"{socket.gethostname()}-*.json"):
         try:
             with path.open("r+") as file:
                 text = file.read()
@@ -83,7 +110,6 @@ def running_servers() -> list[RunningServer]:
         except FileNotFoundError:
             continue
         if alive and text:
-            found.append(RunningServer(**json.loads(text)))
+            yield json.loads(text)
         elif not alive:
             path.unlink(missing_ok=True)
-    return sorted(found, key=lambda server: server.pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -97,11 +98,13 @@ def run_tool(
     check: Callable[[Values], None] | None = None,
     refusal: Refusal | None = None,
     is_own: bool = False,
+    serves: bool = False,
 ) -> int:
     """Run a tool from its arguments to its exit code.
 
     `check` refuses what does not go together before anything is asked; `refusal` words a failure as Kafka's tool does.
-    A command of our own (`is_own`) may be typed without arguments, and its help is no error.
+    A command of our own (`is_own`) may be typed without arguments, and its help is no error. One that goes on for long
+    and `serves` others has the faster loop, which takes longer to load.
     """
     if not arguments and not is_own:
         return _print_usage(tool, program, tool.summary)
@@ -117,20 +120,25 @@ def run_tool(
             check(values)
         for warning in values.warnings:
             print(warning, file=sys.stdout if values.get("output") == "text" else sys.stderr)
-        return _run(Session(values, program), work)
+        return _run(Session(values, program), work, serves=serves)
     except UsageError as error:
         return _print_usage(tool, program, str(error))
     except (Failure, ClientFault, KafkaError, HeadraceError) as error:
         return _tell(error, values, refusal)
 
 
-def _run(session: Session, work: Work) -> int:
+def _run(session: Session, work: Work, *, serves: bool) -> int:
     async def main() -> int:
         try:
             return await work(session) or 0
         finally:
             await session.close()
 
+    if serves:
+        with contextlib.suppress(ImportError):
+            import uvloop  # not on Windows
+
+            return uvloop.run(main())
     return asyncio.run(main())
 
 

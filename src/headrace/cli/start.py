@@ -1,25 +1,29 @@
-"""`headrace start`: a broker in the background, its address remembered, and what to type next."""
+"""`headrace start`: a broker or several in the background, their addresses remembered, and what to type next."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from contextlib import ExitStack, nullcontext, redirect_stdout
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
-from headrace.cli import nodes
+from headrace.cli import gateways, nodes
 from headrace.cli.colours import CYAN, paint
+from headrace.cli.extras import ensure_extra, has_extra
 from headrace.cli.layout import log_directory, project_root
+from headrace.cli.local_cluster import PORT, LocalCluster, NoPortFree, free_ports
+from headrace.cli.node_launch import bring_up
 from headrace.cli.node_table import node_document, print_nodes
 from headrace.cli.profile import DEFAULT, current, save_profile
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import Option, Tool, UsageError, Values
+from headrace.storage.meta_properties import META_PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.cli.running import RunningServer
+    from headrace.cli.running import RunningGateway, RunningServer
     from headrace.cli.session import Session
 
 _PATIENCE_S = 120.0
@@ -27,17 +31,29 @@ _PATIENCE_S = 120.0
 _SILENT_S = 2.0
 _PAUSE_S = 0.05
 _PORT_MAX = 65534
+_NODES_MAX = 100
+"""More would be a mistake of typing."""
 
 TOOL = Tool(
     name="headrace start",
-    summary="Start a broker in the background and remember its address, so that --bootstrap-server may be left out.",
+    summary="Start a broker, or a cluster of several, in the background and remember its address, so that "
+    "--bootstrap-server may be left out.",
     options=(
         Option(name="nodes", short="n", argument="number", default="1", help="How many nodes the cluster has."),
-        Option(name="port", short="p", argument="port", help="Where it listens, instead of 9092."),
+        Option(
+            name="port",
+            short="p",
+            argument="port",
+            help="Where it listens, instead of 9092; the nodes of a cluster on this port and every second after it.",
+        ),
         Option(name="data", short="d", argument="directory", help="Where it keeps its data."),
+        Option(name="gateway", short="g", help="Start a gateway too: REST, streams and console on port 8082."),
+        Option(name="no-gateway", help="Start none, although it is installed."),
     ),
     examples=(
         ("A broker on localhost:9092", ""),
+        ("Three brokers that keep three copies of everything", "-n 3"),
+        ("With REST, streams and the web console, which are installed if they are not", "--gateway"),
         ("Another port, other data", "--port 19092 --data elsewhere"),
     ),
 )
@@ -54,25 +70,110 @@ def _check(values: Values) -> None:
     port = values.number("port")
     if port is not None and not 0 < port <= _PORT_MAX:
         raise UsageError(f"{port} cannot be the port of a broker")
-    if (values.number("nodes") or 0) < 1:
-        raise UsageError("A cluster has at least one node")
+    if not 1 <= (values.number("nodes") or 0) <= _NODES_MAX:
+        raise UsageError(f"A cluster on one machine has 1 to {_NODES_MAX} nodes")
+    if values.has("gateway") and values.has("no-gateway"):
+        raise UsageError("--gateway and --no-gateway cannot both be meant")
 
 
 async def _start(session: Session) -> int:
     values = session.values
-    if values.number("nodes") != 1:
-        raise Failure(
-            "Clusters of several nodes are not served yet: headrace start runs one broker.",
-            remedy=f"Start one with: {nodes.typed_name()} start",
-        )
     if project_root() is None:
         # A package has no directory of its own to write to, and the current one is anybody's.
         os.environ.setdefault("LOG_DIR", str(nodes.base_directory() / "logs"))
-    plans = nodes.plan_nodes(port=values.number("port"), data=values.get("data"))
-    started = [await _bring_up(plan) for plan in plans]
-    await _until_answering(started)
-    _show(session, started)
+    cluster = LocalCluster(nodes.cluster_directory(values.get("data")))
+    if values.number("nodes") != 1 or (values.has("data") and cluster.nodes()):
+        _make_if_new(cluster, values)
+        plans = cluster.plans()
+        with _beside(values, plans) as beside:
+            started = await bring_up(plans)
+    else:
+        plan = nodes.plan_node(port=values.number("port"), data=values.get("data"))
+        with _beside(values, [plan]) as beside:
+            started = [await _bring_up(plan)]
+            await _until_answering(started)
+    failure = None
+    try:
+        gateway = beside()
+    except Failure as reason:
+        # The brokers run all the same.
+        gateway, failure = None, reason
+    _show(session, started, gateway)
+    if failure is not None:
+        raise failure
     return 0
+
+
+@contextmanager
+def _beside(values: Values, plans: Sequence[nodes.NodePlan]) -> Iterator[Callable[[], RunningGateway | None]]:
+    """Start a gateway before the brokers, where one is wanted; what is given waits until it listens.
+
+    It takes its time to come up and needs no broker for that, so both come up at once.
+    """
+    if not _wants_gateway(values):
+        yield lambda: None
+        return
+    brokers = ",".join(plan.expected().address for plan in plans)
+    running = gateways.find_gateway(brokers)
+    if running is not None:
+        yield lambda: running
+        return
+    launch = gateways.Launch(["--bootstrap-server", brokers, "--listen", gateways.free_url()], by_start=True)
+    try:
+        yield launch.listening
+    except BaseException:
+        launch.abandon()
+        raise
+
+
+def _wants_gateway(values: Values) -> bool:
+    if values.has("gateway"):
+        ensure_extra("client", "gateway")
+        return True
+    return not _declines_gateway(values) and has_extra("client", "gateway")
+
+
+def _declines_gateway(values: Values) -> bool:
+    return values.has("no-gateway") or os.environ.get(gateways.CHOICE, "") == "no"
+
+
+def _make_if_new(cluster: LocalCluster, values: Values) -> None:
+    """Write the settings of the nodes, or see that those which are there are meant."""
+    count, port, where = values.number("nodes") or 1, values.number("port"), nodes.shown_path(str(cluster.directory))
+    known = cluster.nodes()
+    if known:
+        if values.has("nodes") and len(known) != count:
+            raise Failure(
+                f"The cluster in {where} has {len(known)} nodes.",
+                remedy=f"To start it: {nodes.typed_name()} start -n {len(known)}. For a node more, when it runs: "
+                f"{nodes.typed_name()} add-broker. For another cluster: --data elsewhere.",
+            )
+        first = cluster.plan(known[0]).expected().address
+        if port is not None and not first.endswith(f":{port}"):
+            raise Failure(
+                f"The cluster in {where} listens on {first} and on.",
+                remedy="Its ports are in the server.properties of its nodes; they can be changed there.",
+            )
+        return
+    if (cluster.directory / META_PROPERTIES).exists():
+        raise Failure(
+            f"{where} holds the data of a single node.", remedy="Name another directory with --data for the cluster."
+        )
+    cluster.make(_ports(count, port))
+
+
+def _ports(count: int, first: int | None) -> list[int]:
+    """Where the nodes of a new cluster listen: those that were asked for, or free ones."""
+    try:
+        ports = free_ports(count, first=first or PORT)
+    except NoPortFree:
+        raise Failure("There are not enough free ports.", remedy="Choose a lower one with --port.") from None
+    if first is not None and ports != list(range(first, first + 2 * count, 2)):
+        raise Failure(
+            f"The ports {first} to {first + 2 * count - 1} are not all free.",
+            remedy=f"Choose another one: {nodes.typed_name()} start -n {count} --port 19092",
+        )
+    return ports
 
 
 async def _bring_up(plan: nodes.NodePlan) -> RunningServer:
@@ -128,19 +229,21 @@ def _log() -> str:
     return nodes.shown_path(str(log_directory() / "server.log"))
 
 
-def _show(session: Session, started: Sequence[RunningServer]) -> None:
+def _show(session: Session, started: Sequence[RunningServer], gateway: RunningGateway | None) -> None:
     addresses = ",".join(node.address for node in started)
     save_profile(DEFAULT, {"bootstrap.servers": addresses})
     shown = [nodes.find_running(node) or node for node in started]
     statuses = [nodes.RUNNING] * len(shown)
     print_nodes(session.report, shown, statuses)
-    _show_next(session)
-    session.report.data(
-        {"nodes": list(map(node_document, shown, statuses)), "bootstrapServers": addresses, "profile": DEFAULT}
-    )
+    document = {"nodes": list(map(node_document, shown, statuses)), "bootstrapServers": addresses, "profile": DEFAULT}
+    if gateway is not None:
+        session.report.line(gateways.shown_gateway(gateway))
+        document["gateways"] = [gateways.gateway_document(gateway, nodes.RUNNING)]
+    _show_next(session, gateway)
+    session.report.data(document)
 
 
-def _show_next(session: Session) -> None:
+def _show_next(session: Session, gateway: RunningGateway | None) -> None:
     name = nodes.typed_name()
     with nullcontext() if session.report.is_text else redirect_stdout(sys.stderr):
         if current() != DEFAULT:
@@ -150,3 +253,5 @@ def _show_next(session: Session) -> None:
         print("\nWhat to type next:")
         for command in ("topics create events", "produce events", "consume events --from-beginning"):
             print("  " + paint(f"{name} {command}", CYAN))
+        if gateway is None and not _declines_gateway(session.values) and not has_extra("client", "gateway"):
+            print(f"`{name} start --gateway` adds REST, streams and a web console on port {gateways.PORT}.")

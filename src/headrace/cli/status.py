@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli import nodes
+from headrace.cli import gateways, nodes
+from headrace.cli.local_cluster import stopped_nodes
 from headrace.cli.node_table import node_document, print_nodes
 from headrace.cli.profile import current, load_profile
-from headrace.cli.running import RunningServer, running_servers
+from headrace.cli.running import RunningServer, running_gateways, running_servers
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Tool
 
@@ -34,9 +35,15 @@ async def _status(session: Session) -> int:
     values = session.values
     servers = [] if values.has("bootstrap-server") or values.has("profile") else running_servers()
     statuses = await nodes.statuses(servers)
+    missing = stopped_nodes(servers)
+    if missing:
+        statuses += [nodes.STOPPED] * len(missing)
+        servers += missing
     if not servers:
         servers = await _nodes_of_the_cluster(session)
         statuses = [nodes.RUNNING] * len(servers)
+    order = sorted(range(len(servers)), key=lambda place: (servers[place].node_id, servers[place].pid))
+    servers, statuses = [servers[place] for place in order], [statuses[place] for place in order]
     print_nodes(session.report, servers, statuses)
     document: dict[str, Any] = {"nodes": list(map(node_document, servers, statuses))}
     saved = load_profile(None).get("bootstrap.servers")
@@ -44,8 +51,21 @@ async def _status(session: Session) -> int:
         name = "HEADRACE_BOOTSTRAP_SERVERS" if os.environ.get("HEADRACE_BOOTSTRAP_SERVERS") else current()
         session.report.line(f"\nThe tools talk to {saved} ({name}).")
         document |= {"bootstrapServers": saved, "profile": name}
+    statuses += await _show_gateways(session, servers, document)
     session.report.data(document)
     return 0 if all(status == nodes.RUNNING for status in statuses) else 1
+
+
+async def _show_gateways(session: Session, servers: Sequence[RunningServer], document: dict[str, Any]) -> list[str]:
+    """The gateways of this machine before any of these servers, and what they are at."""
+    addresses = {server.address for server in servers}
+    found = [one for one in running_gateways() if addresses & {*one.brokers.split(",")}]
+    statuses = await gateways.gateway_statuses(found)
+    for gateway, status in zip(found, statuses, strict=True):
+        session.report.line(f"{gateways.shown_gateway(gateway)} ({status})")
+    if found:
+        document["gateways"] = list(map(gateways.gateway_document, found, statuses))
+    return statuses
 
 
 async def _nodes_of_the_cluster(session: Session) -> list[RunningServer]:

@@ -7,12 +7,14 @@ than the one a new cluster starts at is refused, because nothing would come of i
 
 import argparse
 import sys
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from headrace.broker.features import FINALIZED, METADATA_VERSION
 from headrace.cli.arguments import Parser
+from headrace.cli.initial_voters import directory_of, only_voter, parse_voters, write_voters
 from headrace.model.errors import HeadraceError
 from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.settings.broker import BrokerConfig
@@ -74,6 +76,7 @@ def _parser() -> Parser:
     add("--feature", "-f", action="append", default=[], help="The level of a feature, as feature=level.")
     quorum = format_parser.add_mutually_exclusive_group()
     quorum.add_argument("--standalone", "-s", action="store_true", help="This controller alone is the quorum.")
+    quorum.add_argument("--initial-controllers", "-I", help="The first voters, as id@host:port:directory-id,... .")
     quorum.add_argument("--no-initial-controllers", "-N", action="store_true", help="The quorum is named later.")
     return parser
 
@@ -149,10 +152,23 @@ def format_directories(config: BrokerConfig, options: argparse.Namespace) -> int
         print("All of the log directories are already formatted.")
     for path in empty:
         print(f"Formatting {_kind(path, config, options)} {path} with {METADATA_VERSION} {RELEASE}.")
-        meta = MetaProperties(cluster_id=options.cluster_id, node_id=config.node_id, directory_id=_random_uuid())
-        path.mkdir(parents=True, exist_ok=True)
-        write_meta(RealFiles(), str(path), meta)
+        _format(path, config, options)
     return 0
+
+
+def _format(path: Path, config: BrokerConfig, options: argparse.Namespace) -> None:
+    """Say whose a directory is, and in that of the metadata who votes, if that is for the log to say."""
+    directory_id, voters = _random_uuid(), None
+    if path == Path(config.metadata_log_dir) and options.initial_controllers:
+        voters = parse_voters(options.initial_controllers, config.controller_listener_names[0])
+        directory_id = directory_of(voters, config.node_id)
+    elif path == Path(config.metadata_log_dir) and options.standalone:
+        voters = only_voter(config, directory_id)
+    path.mkdir(parents=True, exist_ok=True)
+    if voters is not None:
+        write_voters(RealFiles(), path, voters, now_ms=time.time_ns() // 1_000_000)
+    meta = MetaProperties(cluster_id=options.cluster_id, node_id=config.node_id, directory_id=directory_id)
+    write_meta(RealFiles(), str(path), meta)
 
 
 def _directories(config: BrokerConfig) -> list[Path]:
@@ -162,15 +178,19 @@ def _directories(config: BrokerConfig) -> list[Path]:
 def _kind(path: Path, config: BrokerConfig, options: argparse.Namespace) -> str:
     if path != Path(config.metadata_log_dir):
         return "data directory"
-    return "dynamic metadata voter directory" if options.standalone else "metadata directory"
+    is_voter = options.standalone or options.initial_controllers
+    return "dynamic metadata voter directory" if is_voter else "metadata directory"
 
 
 def _check_quorum(config: BrokerConfig, options: argparse.Namespace) -> None:
-    if config.quorum_voters and options.standalone:
+    is_voter = options.standalone or options.initial_controllers
+    if config.quorum_voters and is_voter:
         raise Refused(_VOTERS_AND_STANDALONE)
     if options.standalone and "controller" not in config.roles:
         raise Refused("You can only use --standalone on a controller.")
-    chosen = config.quorum_voters or options.standalone or options.no_initial_controllers
+    if options.initial_controllers and "controller" not in config.roles:
+        raise Refused("You can only use --initial-controllers on a controller.")
+    chosen = config.quorum_voters or is_voter or options.no_initial_controllers
     if "controller" in config.roles and not chosen:
         raise Refused(_NO_VOTERS)
 
@@ -180,7 +200,8 @@ def _check_features(options: argparse.Namespace) -> None:
         raise Refused(
             f"Unknown metadata.version '{options.release_version}'. Supported metadata.version are: {RELEASE}"
         )
-    levels = {**FINALIZED, "kraft.version": int(options.standalone or options.no_initial_controllers)}
+    is_dynamic = bool(options.standalone or options.initial_controllers or options.no_initial_controllers)
+    levels = {**FINALIZED, "kraft.version": int(is_dynamic)}
     for text in options.feature:
         name, equals, level = text.partition("=")
         if not equals:

@@ -58,19 +58,20 @@ def source_topics(group: DescribedGroup) -> set[str]:
     }
 
 
-def active_places(group: DescribedGroup) -> set[Place]:
-    """The partitions that the active tasks of the members read."""
+def active_places(group: DescribedGroup) -> list[Place]:
+    """The partitions that the active tasks of the members read, in the order of the tasks."""
     read: dict[str, list[str]] = {
         part.subtopology_id: [*part.source_topics, *(topic.name for topic in part.repartition_source_topics)]
         for part in subtopologies(group)
     }
-    return {
+    places = (
         (topic, index)
         for member in group.members
         for task in member.assignment.active_tasks
         for topic in read.get(task.subtopology_id, ())
         for index in task.partitions
-    }
+    )
+    return list(dict.fromkeys(places))
 
 
 def internal_topics(group: DescribedGroup) -> list[str]:

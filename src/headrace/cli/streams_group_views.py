@@ -52,7 +52,7 @@ async def show_offsets(session: Session, groups: Mapping[str, DescribedGroup]) -
 
 
 async def _offset_rows(session: Session, group: DescribedGroup) -> list[dict[str, Any]]:
-    places = partition_order(result_order(sorted(active_places(group))))
+    places = partition_order(result_order(active_places(group)))
     first = await log_offsets(session.cluster, places, EARLIEST)
     last = await log_offsets(session.cluster, places, LATEST)
     topics = source_topics(group)

@@ -9,14 +9,22 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from headrace.client.admin_values import (
+    AclDescription,
     ClusterDescription,
     ConfigEntry,
     ConfigResource,
     GroupDescription,
     GroupListing,
+    HangingTransaction,
+    LogDirDescription,
     NewPartitions,
     NewTopic,
+    ProducerDescription,
+    QuorumDescription,
+    Reassignment,
     TopicDescription,
+    TransactionDescription,
+    TransactionListing,
 )
 from headrace.client.async_admin import AsyncKafkaAdmin
 from headrace.client.fault import Closed
@@ -96,6 +104,12 @@ class KafkaAdmin:
         """Delete what lies before an offset, -1 for everything; gives where each partition begins now."""
         return self._run(self._admin.delete_records(records_to_delete, timeout_ms))
 
+    def list_partition_reassignments(
+        self, partitions: Iterable[Any] | None = None, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, Reassignment]:
+        """Which partitions are on their way to other brokers, of some or of all."""
+        return self._run(self._admin.list_partition_reassignments(partitions, timeout_ms))
+
     def describe_cluster(self) -> ClusterDescription:
         """The cluster and its brokers."""
         return self._run(self._admin.describe_cluster())
@@ -109,6 +123,12 @@ class KafkaAdmin:
     def alter_configs(self, config_resources: Iterable[ConfigResource], validate_only: bool = False) -> None:
         """Change the settings named and no others; None as a value takes one back to its default."""
         self._run(self._admin.alter_configs(config_resources, validate_only))
+
+    # --- access
+
+    def describe_acls(self) -> list[AclDescription]:
+        """All access rules; KafkaError(SECURITY_DISABLED) or NotServed where a cluster knows none."""
+        return self._run(self._admin.describe_acls())
 
     # --- groups
 
@@ -143,6 +163,46 @@ class KafkaAdmin:
     describe_consumer_groups = describe_groups
     delete_consumer_groups = delete_groups
     list_consumer_group_offsets = list_group_offsets
+
+    # --- nodes
+
+    def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, list[LogDirDescription]]:
+        """The log directories of some brokers, or of all, with the replicas in them."""
+        return self._run(self._admin.describe_log_dirs(brokers))
+
+    def describe_metadata_quorum(self) -> QuorumDescription:
+        """Who leads the controllers, who votes, who follows, and how far each has got."""
+        return self._run(self._admin.describe_metadata_quorum())
+
+    # --- transactions
+
+    def list_transactions(
+        self, states_filter: Iterable[str] = (), producer_ids_filter: Iterable[int] = ()
+    ) -> list[TransactionListing]:
+        """The transactional ids of every coordinator, or those in some states or of some producers."""
+        return self._run(self._admin.list_transactions(states_filter, producer_ids_filter))
+
+    def describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        """What a transactional id is at; KafkaError(TRANSACTIONAL_ID_NOT_FOUND) if there is none."""
+        return self._run(self._admin.describe_transaction(transactional_id))
+
+    def describe_producers(self, partitions: Iterable[Any]) -> dict[TopicPartition, list[ProducerDescription]]:
+        """The producers that the leader of each partition remembers."""
+        return self._run(self._admin.describe_producers(partitions))
+
+    def find_hanging_transactions(
+        self, partitions: Iterable[Any], *, now_ms: int, silent_ms: int
+    ) -> list[HangingTransaction]:
+        """Transactions open in these partitions whose producer was silent for so long and no coordinator knows."""
+        return self._run(self._admin.find_hanging_transactions(partitions, now_ms=now_ms, silent_ms=silent_ms))
+
+    def abort_transaction(self, hanging: HangingTransaction) -> None:
+        """Write the marker that ends a hanging transaction in its partition."""
+        self._run(self._admin.abort_transaction(hanging))
+
+    def force_terminate_transaction(self, transactional_id: str) -> None:
+        """Abort whatever a transactional id has open, by taking its place as a producer: its producer is fenced."""
+        self._run(self._admin.force_terminate_transaction(transactional_id))
 
     # --- the end
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headrace.client.admin_values import ConfigEntry, ConfigResource, ConfigResourceType
+from headrace.client.admin_values import ConfigEntry, ConfigResource, ConfigResourceType, ConfigSynonym
 from headrace.client.answers import check, check_all
 from headrace.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from headrace.wire.messages.incremental_alter_configs import (
@@ -40,9 +40,8 @@ class ConfigAdmin:
             resource_name=resource.name,
             configuration_keys=None if resource.configs is None else tuple(resource.configs),
         )
-        answer = await self._cluster.ask(
-            DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=(wanted,)), node_id=_node_of(resource)
-        )
+        request = DescribeConfigsRequest(resources=(wanted,), include_synonyms=True)
+        answer = await self._cluster.ask(DESCRIBE_CONFIGS, request, node_id=_node_of(resource))
         (result,) = answer.results
         check(f"{resource.kind.name.lower()} {resource.name}", result)
         return {
@@ -53,6 +52,9 @@ class ConfigAdmin:
                 is_read_only=one.read_only,
                 is_sensitive=one.is_sensitive,
                 source=one.config_source,
+                synonyms=tuple(
+                    ConfigSynonym(name=also.name, value=also.value, source=also.source) for also in one.synonyms
+                ),
             )
             for one in result.configs
         }

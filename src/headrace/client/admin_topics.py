@@ -88,7 +88,7 @@ class TopicAdmin:
         """What there is to know about some topics, or about all."""
         found = (await self._cluster.metadata(topics)).topics
         check_all((one.name or "", one) for one in found)
-        return [_description(one) for one in found]
+        return [topic_description(one) for one in found]
 
     async def create_partitions(
         self,
@@ -225,7 +225,8 @@ def _more(name: str, wanted: NewPartitions | int) -> CreatePartitionsTopic:
     )
 
 
-def _description(topic: Any) -> TopicDescription:
+def topic_description(topic: Any) -> TopicDescription:
+    """A topic of an answer about metadata."""
     return TopicDescription(
         name=topic.name or "",
         topic_id=topic.topic_id,

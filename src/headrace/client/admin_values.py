@@ -57,6 +57,15 @@ class ConfigResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSynonym:
+    """Where a setting's value comes from, or would come from if it were not set nearer."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
     """One setting as it is in force."""
 
@@ -66,6 +75,7 @@ class ConfigEntry:
     is_read_only: bool
     is_sensitive: bool
     source: int
+    synonyms: tuple[ConfigSynonym, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +98,28 @@ class TopicDescription:
     topic_id: UUID
     is_internal: bool
     partitions: tuple[PartitionDescription, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """A partition on its way to other brokers."""
+
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclDescription:
+    """Who may do what to which resources, or must not, in Kafka's words."""
+
+    resource_type: str
+    resource_name: str
+    pattern_type: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,3 +171,95 @@ class GroupDescription:
     state: str
     assignor: str
     members: tuple[MemberDescription, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSize:
+    """A replica in a log directory."""
+
+    partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+    """Whether it is on its way here from another directory of the broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirDescription:
+    """A log directory of a broker; -1 bytes where the broker does not say."""
+
+    path: str
+    error: str | None
+    """The name of the error that makes it unusable."""
+    total_bytes: int
+    usable_bytes: int
+    replicas: tuple[ReplicaSize, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumReplica:
+    """A node with a copy of the metadata log; times are -1 where they are not known."""
+
+    node_id: int
+    directory_id: UUID
+    log_end_offset: int
+    last_fetch_ms: int
+    last_caught_up_ms: int
+    endpoints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumDescription:
+    """The controllers, and how far everybody has read what they write."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionListing:
+    """One transactional id in the list of all."""
+
+    transactional_id: str
+    coordinator_id: int
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionDescription:
+    """One transactional id, and what its transaction has written to."""
+
+    transactional_id: str
+    coordinator_id: int
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    started_ms: int | None
+    """None while no transaction is open."""
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerDescription:
+    """A producer as the leader of a partition knows it."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start_offset: int | None
+    """Where its open transaction begins in the partition; None if it has none there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangingTransaction:
+    """A transaction that is open in a partition and that no coordinator will ever end."""
+
+    partition: TopicPartition
+    producer: ProducerDescription

@@ -1,4 +1,4 @@
-"""`AsyncKafkaAdmin`: topics, settings, groups and offsets, on our own wire client."""
+"""`AsyncKafkaAdmin`: topics, settings, groups, nodes and transactions, on our own wire client."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 from collections.abc import Mapping
 from typing import Any, Self
 
+from headrace.client.admin_acls import AclAdmin
+from headrace.client.admin_brokers import BrokerAdmin
 from headrace.client.admin_configs import ConfigAdmin
 from headrace.client.admin_groups import GroupAdmin
-from headrace.client.admin_topics import TopicAdmin
+from headrace.client.admin_reassignments import ReassignmentAdmin
+from headrace.client.admin_transactions import TransactionAdmin
 from headrace.client.client_options import gather
 from headrace.client.cluster import Cluster
 from headrace.client.option_table import ADMIN
 
 
-class AsyncKafkaAdmin(TopicAdmin, ConfigAdmin, GroupAdmin):
+class AsyncKafkaAdmin(TransactionAdmin, ReassignmentAdmin, ConfigAdmin, GroupAdmin, AclAdmin, BrokerAdmin):
     """Administers a cluster; use it as an asynchronous context manager, or `start` and `close` it."""
 
     def __init__(

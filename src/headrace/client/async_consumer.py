@@ -102,6 +102,11 @@ class AsyncKafkaConsumer:
 
     poll = getmany
 
+    async def peek(self, timeout_ms: float = 0) -> list[ConsumerRecord]:
+        """The records that the next `getmany` gives, as soon as there are any; positions stay where they are."""
+        consumer = self._started()
+        return consumer.peek() if await self._wait(timeout_ms / 1000) else []
+
     async def getone(self) -> ConsumerRecord:
         """The next record."""
         consumer = self._started()
@@ -164,11 +169,11 @@ class AsyncKafkaConsumer:
 
     async def assign(self, partitions: Iterable[Any]) -> None:
         """Read exactly these partitions, whatever a group may do."""
-        await self._do(partial(self._started().assign, list(partitions)))
+        await self._between(partial(self._started().assign, list(partitions)))
 
     async def unsubscribe(self) -> None:
         """Read nothing any more, and leave the group."""
-        await self._do(self._started().unsubscribe)
+        await self._between(self._started().unsubscribe)
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read."""

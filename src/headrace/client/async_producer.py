@@ -71,7 +71,7 @@ class AsyncKafkaProducer:
     async def start(self) -> None:
         """Connect; whatever prevents it is raised here."""
         assert self._producer is None, "this producer is started"
-        troubles = Troubles()
+        troubles = Troubles(self._options.explain)
         producer = new_producer(self._options, troubles)
         self._reports = _Reports(producer, asyncio.get_running_loop())
         self._transactions = Transactions(producer, self._options)

@@ -14,8 +14,9 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
-from headrace.client.fault import ConnectionEnded, NoBroker, NotAuthenticated, TimedOut
-from headrace.client.handshake import Agreement, handshake, tls_context
+from headrace.client.encryption import is_refusal, strange_length, tls_context, tls_fault
+from headrace.client.fault import ConnectionEnded, NoBroker, TimedOut
+from headrace.client.handshake import Agreement, handshake
 from headrace.model.errors import MalformedRequest
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode_response, encode_request
@@ -119,9 +120,7 @@ class BlockingChannel:
         self._fill(memoryview(head))
         (size,) = _LENGTH.unpack(head)
         if not _LENGTH.size <= size <= RESPONSE_BYTES_MAX:
-            raise ConnectionEnded(
-                f"{self.where} sent {size} as the length of an answer", "Does it speak Kafka's protocol, or TLS?"
-            )
+            raise strange_length(self.where, size)
         first, second = self._rooms
         # A room that is too small is left to whoever still looks into it: it cannot be resized under them.
         room = first if len(first) >= size else bytearray(size)
@@ -147,6 +146,9 @@ class BlockingChannel:
                 f"The broker at {self.where} did not answer {APIS[api_key].name} in time", "Is it overloaded?"
             ) from None
         except OSError as error:
+            if isinstance(error, ssl.SSLError) and is_refusal(error):
+                # In TLS 1.3 a certificate of ours is refused only after the handshake.
+                raise tls_fault(self.where, error) from error
             raise ConnectionEnded(
                 f"The broker at {self.where} closed the connection ({error})", "See its log for why"
             ) from error
@@ -164,11 +166,9 @@ def _connect(host: str, port: int, options: ConnectionOptions) -> socket.socket:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         chosen = tls_context(options).wrap_socket(plain, server_hostname=host) if options.uses_tls else plain
         chosen.settimeout(options.request_timeout_s)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, ConnectionResetError) as error:
         plain.close()
-        raise NotAuthenticated(
-            f"No TLS connection to {where}: {error.reason or error}", "Check the certificates and the port."
-        ) from error
+        raise tls_fault(where, error) from error
     except OSError as error:
         plain.close()
         raise NoBroker(f"Cannot connect to {where}: {error.strerror or error}", _REMEDY) from error

@@ -7,8 +7,9 @@ import ssl
 import struct
 from typing import TYPE_CHECKING, Any
 
-from headrace.client.fault import ClientFault, ConnectionEnded, NoBroker, NotAuthenticated, TimedOut
-from headrace.client.handshake import Agreement, handshake, tls_context
+from headrace.client.encryption import WRONG_DOOR, is_refusal, strange_length, tls_context, tls_fault
+from headrace.client.fault import ClientFault, ConnectionEnded, NoBroker, TimedOut
+from headrace.client.handshake import Agreement, handshake
 from headrace.model.errors import MalformedRequest
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode_response, encode_request
@@ -66,7 +67,9 @@ class Channel:
         chosen = self.version_of(api_key) if version is None else version
         answer = self.send(api_key, chosen, message)
         try:
-            return await asyncio.wait_for(answer, timeout_s or self._options.request_timeout_s)
+            # Not wait_for: before Python 3.12 it forgets a cancellation that comes together with the answer.
+            async with asyncio.timeout(timeout_s or self._options.request_timeout_s):
+                return await answer
         except TimeoutError:
             raise TimedOut(
                 f"The broker at {self.where} did not answer {APIS[api_key].name} in time", "Is it overloaded?"
@@ -90,16 +93,18 @@ class Channel:
             while True:
                 (size,) = _LENGTH.unpack(await self._reader.readexactly(_LENGTH.size))
                 if not _LENGTH.size <= size <= RESPONSE_BYTES_MAX:
-                    raise ConnectionEnded(
-                        f"{self.where} sent {size} as the length of an answer",
-                        "Does it speak Kafka's protocol, or TLS?",
-                    )
+                    raise strange_length(self.where, size)
                 self._take(memoryview(await self._reader.readexactly(size)))
         except ClientFault as fault:
             self._end(fault)
-        except (OSError, EOFError, MalformedRequest, ssl.SSLError) as error:
+        except (OSError, EOFError, MalformedRequest) as error:
+            if isinstance(error, ssl.SSLError) and is_refusal(error):
+                # In TLS 1.3 a certificate of ours is refused only after the handshake.
+                self._end(tls_fault(self.where, error))
+                return
             why = "" if isinstance(error, EOFError) else f" ({error})"
-            self._end(ConnectionEnded(f"The broker at {self.where} closed the connection{why}", "See its log for why"))
+            remedy = "See its log for why" if self.versions else WRONG_DOOR
+            self._end(ConnectionEnded(f"The broker at {self.where} closed the connection{why}", remedy))
 
     def _take(self, frame: memoryview) -> None:
         (correlation_id,) = _LENGTH.unpack_from(frame)
@@ -126,8 +131,11 @@ class Channel:
     async def close(self) -> None:
         """Hang up."""
         self._end(ConnectionEnded("The connection was closed"))
+        if self._options.uses_tls:
+            # A farewell in TLS waits for the other side's, and nobody may be there any more to wait for it.
+            self._writer.transport.abort()
         self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
+        await asyncio.gather(self._reading, self._writer.wait_closed(), return_exceptions=True)
 
 
 async def open_channel(host: str, port: int, options: ConnectionOptions) -> Channel:
@@ -145,20 +153,22 @@ async def open_channel(host: str, port: int, options: ConnectionOptions) -> Chan
     except TimeoutError:
         await _abandon(channel)
         raise NoBroker(f"Nothing answers at {where} within {options.connect_timeout_s:g} s", _REMEDY) from None
-    except ssl.SSLError as error:
+    except (ssl.SSLError, ConnectionResetError) as error:
         await _abandon(channel)
-        raise NotAuthenticated(
-            f"No TLS connection to {where}: {error.reason or error}", "Check the certificates and the port."
-        ) from error
+        raise tls_fault(where, error) if options.uses_tls else _unreachable(where, error) from error
     except OSError as error:
         await _abandon(channel)
-        raise NoBroker(f"Cannot connect to {where}: {error.strerror or error}", _REMEDY) from error
+        raise _unreachable(where, error) from error
     except BaseException:
         await _abandon(channel)
         raise
 
 
 _REMEDY = "Is the broker running? Start one with: bin/headrace start"
+
+
+def _unreachable(where: str, error: OSError) -> NoBroker:
+    return NoBroker(f"Cannot connect to {where}: {error.strerror or error}", _REMEDY)
 
 
 async def _abandon(channel: Channel | None) -> None:

@@ -7,12 +7,15 @@ librdkafka's; one that nobody knows is an error that names the nearest known one
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
-from headrace.client.fault import BadOption, UnknownOption
+from headrace.client.diagnosis import diagnosis
+from headrace.client.encryption import is_pem, tls_context
+from headrace.client.fault import BadOption, ClientFault, UnknownOption
 from headrace.client.option_table import (
     ADMIN,
     BY_DOTTED_NAME,
@@ -24,6 +27,7 @@ from headrace.client.option_table import (
     ClientOption,
 )
 from headrace.client.options import ConnectionOptions, connection_options, jaas_login
+from headrace.client.tokens import lifetime, token_source
 from headrace.settings.fault import ConfigFault
 from headrace.settings.properties import load_properties
 
@@ -77,7 +81,16 @@ class ClientOptions:
         if "socket.timeout.ms" in words:
             words["request.timeout.ms"] = words["socket.timeout.ms"]
         words.setdefault("socket.connection.setup.timeout.ms", str(int(self.own["bootstrap_timeout_ms"])))
-        return connection_options(self.where, words)
+        provider = self.own.get("sasl_oauth_token_provider")
+        found = connection_options(self.where, words)
+        return found if provider is None else replace(found, token_source=token_source(provider))
+
+    def explain(self) -> ClientFault | None:
+        """What prevents a connection, tried once more by ourselves."""
+        try:
+            return diagnosis(self.connection())
+        except ClientFault as fault:
+            return fault
 
 
 def gather(
@@ -97,6 +110,10 @@ def gather(
     _take(found, kind, config or {})
     _take(found, kind, {name: value for name, value in arguments.items() if value is not None})
     _log_in(found)
+    _take_key_store(found)
+    is_read_by_engine = kind != ADMIN and "ssl.keystore.location" in found.engine
+    if str(found.engine.get("security.protocol", "")).endswith("SSL") and not is_read_by_engine:
+        tls_context(found.connection())
     _FINISH[kind](found)
     return found
 
@@ -156,6 +173,24 @@ def _log_in(found: ClientOptions) -> None:
         user, password = jaas_login(line)
         found.engine.setdefault("sasl.username", user)
         found.engine.setdefault("sasl.password", password)
+    protocol = str(found.engine.get("security.protocol", ""))
+    if protocol.startswith("SASL") and not {"sasl.mechanism", "sasl.mechanisms"} & found.engine.keys():
+        # As our own connections choose; librdkafka would want Kerberos.
+        found.engine["sasl.mechanism"] = found.connection().mechanism
+
+
+def _take_key_store(found: ClientOptions) -> None:
+    """Java's key store of type PEM is what librdkafka calls certificate and key; others it reads itself."""
+    store = found.engine.get("ssl.keystore.location")
+    try:
+        is_ours = store is not None and is_pem(store)
+    except OSError as error:
+        raise BadOption(f"ssl.keystore.location={store} cannot be read: {error.strerror}") from None
+    if is_ours:
+        del found.engine["ssl.keystore.location"]
+        found.engine.pop("ssl.keystore.password", None)
+        for name in ("ssl.certificate.location", "ssl.key.location"):
+            found.engine.setdefault(name, store)
 
 
 def _finish_producer(found: ClientOptions) -> None:
@@ -181,17 +216,31 @@ def _finish_consumer(found: ClientOptions) -> None:
 
 
 def _token_callback(found: ClientOptions) -> None:
-    """kafka-python's token provider, or a token as it is, as the engine's callback: a token and when it expires."""
-    provider = found.engine.get("oauth_cb")
-    token = found.own.get("sasl_oauthbearer_token")
-    if provider is not None and hasattr(provider, "token"):
-        found.engine["oauth_cb"] = lambda _: (provider.token(), _FAR_FUTURE_S)
-    elif provider is None and token:
-        found.engine["oauth_cb"] = lambda _: (token, _FAR_FUTURE_S)
+    """A token provider, or a token as it is, as the engine's callback: a token and when it expires."""
+    provider, token = found.own.get("sasl_oauth_token_provider"), found.own.get("sasl_oauthbearer_token")
+    if "oauth_cb" in found.engine or not (provider or token):
+        _need_token(found)
+        return
+    source = token_source(provider) if provider is not None else lambda: str(token)
+
+    def give(_: str) -> tuple[str, float]:
+        current = source()
+        return current, lifetime(current, time.time())
+
+    found.engine["oauth_cb"] = give
 
 
-# A token that does not say when it expires is asked for again when the broker refuses it.
-_FAR_FUTURE_S = 4_000_000_000.0
+_TOKEN_WAYS = frozenset(
+    {"oauth_cb", "sasl.oauthbearer.method", "sasl.oauthbearer.config", "enable.sasl.oauthbearer.unsecure.jwt"}
+)
+"""How the engine gets tokens by itself."""
+
+
+def _need_token(found: ClientOptions) -> None:
+    """The engine would wait for a token for ever."""
+    mechanism = str(found.engine.get("sasl.mechanism", found.engine.get("sasl.mechanisms", "")))
+    if mechanism == "OAUTHBEARER" and not _TOKEN_WAYS & found.engine.keys():
+        raise BadOption("OAUTHBEARER needs a token", "Set sasl_oauthbearer_token, or sasl_oauth_token_provider.")
 
 
 def _is_on(value: Any) -> bool:

@@ -31,6 +31,7 @@ from headrace.client.serializers import deserializer
 
 # The engine wants a group's name even of those that are in none; nobody ever joins this one.
 _NO_GROUP = "headrace-reader"
+_REVOCATION_S = 5.0
 _STARTS = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
 _SEEK_S, _SEEK_AGAIN_S = 5.0, 0.01
 
@@ -67,7 +68,7 @@ class KafkaConsumer:
         self._committer: ThreadPoolExecutor | None = None
         self._iterator: Iterator[ConsumerRecord] | None = None
         self._is_closed = False
-        troubles = Troubles()
+        troubles = Troubles(self._options.explain)
         self._consumer = _new_consumer(self._options, troubles)
         self._auto_commits = self._has_group and is_on(self._options, "enable.auto.commit", default=True)
         self._reading = Reading(
@@ -102,6 +103,10 @@ class KafkaConsumer:
         if not reading.left and not reading.fill(timeout_ms / 1000, most):
             return {}
         return reading.take(most)
+
+    def peek(self) -> list[ConsumerRecord]:
+        """The records at hand, which the next `poll` gives; nobody has got them by looking at them."""
+        return self._open_reading().peek()
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one, for ever, or until none came for `consumer_timeout_ms`."""
@@ -199,10 +204,20 @@ class KafkaConsumer:
     def unsubscribe(self) -> None:
         """Read nothing any more, and leave the group."""
         self._reading.forget(self.assignment())
+        is_member = self._subscription is not None and self._has_group
         self._subscription = None
         self._consumer.unsubscribe()
-        self._consumer.unassign()
+        if is_member:
+            self._await_revocation()
+        else:
+            self._consumer.unassign()
         self._reading.assigned = set()
+
+    def _await_revocation(self) -> None:
+        """Have the engine take back what it assigned: done behind its back, it may wait for us for ever in `close`."""
+        deadline = time.monotonic() + _REVOCATION_S
+        while self._reading.assigned and time.monotonic() < deadline:
+            self._consumer.poll(_REVOCATION_S / 100)
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read."""
@@ -239,6 +254,14 @@ class KafkaConsumer:
             self._listener.on_partitions_revoked(places)
         self._reading.forget(places)
         self._reading.assigned -= places
+        self._give_back(partitions)
+
+    def _give_back(self, partitions: list[Engine.TopicPartition]) -> None:
+        """Tell the engine that they are free: left to confluent-kafka, it does so while no other thread can run."""
+        if _is_cooperative(self._options):
+            self._consumer.incremental_unassign(partitions)
+        else:
+            self._consumer.unassign()
 
     def _on_lost(self, _: Engine.Consumer, partitions: list[Engine.TopicPartition]) -> None:
         places = {place_of(one) for one in partitions}
@@ -246,6 +269,7 @@ class KafkaConsumer:
         self._reading.assigned -= places
         if self._listener is not None:
             self._listener.on_partitions_lost(places)
+        self._give_back(partitions)
 
     # --- where
 

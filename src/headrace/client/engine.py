@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from headrace.client.encryption import certificate_refused
 from headrace.client.fault import BadOption, ClientFault, MissingPackage, NoBroker, NotAuthenticated, TimedOut
+from headrace.client.login import CREDENTIALS
 from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
 
 try:
@@ -25,7 +28,12 @@ EngineException = confluent_kafka.KafkaException
 
 _ASK_S = 0.25
 _CHECK = "Check host, port and security_protocol; is the broker running?"
-_LOGIN = "Check sasl_mechanism, user name, password and certificates."
+_CERTIFICATES = "Check security_protocol, ssl_cafile, ssl_certfile and ssl_keyfile."
+# What the engine puts around a reason: whom it talked to, and when.
+_AROUND = re.compile(r"\w+://([^/]+)/\S+: (.*?)(?: \(after .*\))?\.?", re.DOTALL)
+_REFUSED = "SASL authentication error: "
+_SAYS_LITTLE = ("brokers are down", "SSL")
+_ALERT = re.compile(r"alert [a-z ]*(?:certificate|unknown ca)[a-z ]*")
 
 # librdkafka's own errors have numbers below those of the protocol.
 _LOCAL: dict[int, tuple[type[ClientFault], str]] = {
@@ -35,10 +43,11 @@ _LOCAL: dict[int, tuple[type[ClientFault], str]] = {
     EngineError._TRANSPORT: (NoBroker, _CHECK),  # noqa: SLF001
     EngineError._ALL_BROKERS_DOWN: (NoBroker, _CHECK),  # noqa: SLF001
     EngineError._RESOLVE: (NoBroker, _CHECK),  # noqa: SLF001
-    EngineError._AUTHENTICATION: (NotAuthenticated, _LOGIN),  # noqa: SLF001
-    EngineError._SSL: (NotAuthenticated, _LOGIN),  # noqa: SLF001
+    EngineError._AUTHENTICATION: (NotAuthenticated, CREDENTIALS),  # noqa: SLF001
+    EngineError._SSL: (NotAuthenticated, _CERTIFICATES),  # noqa: SLF001
     EngineError._INVALID_ARG: (BadOption, ""),  # noqa: SLF001
 }
+_ABSENT = frozenset({EngineError._UNKNOWN_TOPIC, EngineError._UNKNOWN_PARTITION})  # noqa: SLF001
 _CODES = frozenset(int(code) for code in ErrorCode)
 
 
@@ -50,7 +59,15 @@ def fault_of(error: EngineError | EngineException) -> HeadraceError:
     code, text = found.code(), found.str()
     if code in _CODES:
         return KafkaError(ErrorCode(code), text)
+    if code in _ABSENT:
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
     kind, remedy = _LOCAL.get(code, (ClientFault, ""))
+    around, alert = _AROUND.fullmatch(text), _ALERT.search(text)
+    if around is not None and alert is not None:
+        # In TLS 1.3 our certificate is refused only after the handshake; the engine takes it for a lost connection.
+        return certificate_refused(around[1], alert[0])
+    if around is not None and around[2].startswith(_REFUSED):
+        text = f"{around[1]} refused the login: {around[2].removeprefix(_REFUSED)}"
     return kind(text.rstrip("."), remedy)
 
 
@@ -62,9 +79,11 @@ def raise_fault(error: EngineError | EngineException) -> NoReturn:
 class Troubles:
     """What the engine complains about in passing; it goes on trying, and we decide how long."""
 
-    __slots__ = ("login", "network")
+    __slots__ = ("explain", "login", "network")
 
-    def __init__(self) -> None:
+    def __init__(self, explain: Callable[[], ClientFault | None] = lambda: None) -> None:
+        """`explain` looks for a reason of which the engine says too little."""
+        self.explain = explain
         self.login: HeadraceError | None = None
         self.network: HeadraceError | None = None
 
@@ -91,10 +110,29 @@ def reach(client: Any, serve: Callable[[], object], troubles: Troubles, *, where
         except EngineException as error:
             serve()
             if troubles.login is not None:
-                raise troubles.login from error
+                raise _told(troubles, troubles.login) from error
             if left <= 0:
-                reason = f": {troubles.network.problem}" if isinstance(troubles.network, ClientFault) else ""
-                raise NoBroker(f"No broker answered at {where} within {timeout_s:g} s{reason}", _CHECK) from error
+                raise _unreached(troubles, f"No broker answered at {where} within {timeout_s:g} s") from error
         else:
             troubles.clear()
             return
+
+
+def _told(troubles: Troubles, refused: HeadraceError) -> HeadraceError:
+    """A refusal: a login in the broker's own words, a certificate in ours."""
+    if getattr(refused, "remedy", "") != _CERTIFICATES:
+        return refused
+    found = troubles.explain()
+    return found if isinstance(found, NotAuthenticated) else refused
+
+
+def _unreached(troubles: Troubles, sentence: str) -> ClientFault:
+    """Nobody answered in time: why, as far as it can be known."""
+    told = troubles.network.problem if isinstance(troubles.network, ClientFault) else ""
+    if not told or any(sign in told for sign in _SAYS_LITTLE):
+        found = troubles.explain()
+        if isinstance(found, NotAuthenticated | BadOption):
+            return found
+        told = found.problem if found is not None else told
+    reason = f": {told}" if told else ""
+    return NoBroker(f"{sentence}{reason}", _CHECK)

@@ -7,13 +7,12 @@ blocks say the same.
 from __future__ import annotations
 
 import secrets
-import ssl
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.client.fault import NotAuthenticated, NotServed
-from headrace.client.login import login
+from headrace.client.login import CREDENTIALS, login
 from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest
 from headrace.wire.apis import APIS
 from headrace.wire.messages.api_versions import ApiVersionsRequest
@@ -69,17 +68,6 @@ def handshake(options: ConnectionOptions, where: str) -> Handshake:
     return agreement
 
 
-def tls_context(options: ConnectionOptions) -> ssl.SSLContext:
-    """How to encrypt, as the options say."""
-    context = ssl.create_default_context(cafile=options.ssl_ca_file or None)
-    context.check_hostname = options.ssl_check_hostname
-    if options.ssl_certificate_file:
-        context.load_cert_chain(
-            options.ssl_certificate_file, options.ssl_key_file or None, options.ssl_key_password or None
-        )
-    return context
-
-
 def _agree(where: str) -> Handshake:
     """Ask what the broker serves; one too old for our question answers in the oldest form (KIP-511)."""
     newest = APIS[API_VERSIONS].version_last
@@ -102,7 +90,7 @@ def _agree(where: str) -> Handshake:
 
 def _log_in(options: ConnectionOptions, agreement: Agreement) -> Generator[Question, Any, None]:
     where = agreement.where
-    mechanism = options.sasl_mechanism or "PLAIN"
+    mechanism = options.mechanism
     hello = yield Question(
         SASL_HANDSHAKE, agreement.version_of(SASL_HANDSHAKE), SaslHandshakeRequest(mechanism=mechanism)
     )
@@ -116,7 +104,7 @@ def _log_in(options: ConnectionOptions, agreement: Agreement) -> Generator[Quest
         answer = yield Question(SASL_AUTHENTICATE, version, SaslAuthenticateRequest(auth_bytes=message))
         if answer.error_code:
             reason = answer.error_message or ErrorCode(answer.error_code).name
-            raise NotAuthenticated(f"{where} refused the login: {reason}", "Check the user name and password.")
+            raise NotAuthenticated(f"{where} refused the login: {reason.rstrip('.')}", CREDENTIALS)
         try:
             message = exchange.send(answer.auth_bytes)
         except StopIteration:

@@ -21,11 +21,12 @@ Exchange = Generator[bytes, bytes, None]
 
 SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS_MAX = 1_000_000
+CREDENTIALS = "Check sasl_mechanism, user name, and password or token."
 
 
 def login(options: ConnectionOptions, nonce: str) -> Exchange:
     """The exchange of the mechanism the options name."""
-    mechanism = options.sasl_mechanism or "PLAIN"
+    mechanism = options.mechanism
     start = MECHANISMS.get(mechanism)
     if start is None:
         raise NotAuthenticated(f"sasl.mechanism={mechanism} is unknown", f"Use one of {', '.join(MECHANISMS)}.")
@@ -38,15 +39,20 @@ def _plain(options: ConnectionOptions, _: str) -> Exchange:
 
 
 def _oauth(options: ConnectionOptions, _: str) -> Exchange:
-    if not options.sasl_token:
-        raise NotAuthenticated("OAUTHBEARER needs a token", "Set sasl.oauthbearer.token.")
-    yield f"n,,\x01auth=Bearer {options.sasl_token}\x01\x01".encode()
+    """A token as it is (RFC 7628); a broker that refuses it says why in what looks like a success."""
+    token = options.sasl_token or (options.token_source() if options.token_source is not None else "")
+    if not token:
+        raise NotAuthenticated("OAUTHBEARER needs a token", "Set sasl_oauthbearer_token, or sasl.oauthbearer.token.")
+    refusal = yield f"n,,\x01auth=Bearer {token}\x01\x01".encode()
+    if refusal:
+        reason = refusal.decode(errors="replace")
+        raise NotAuthenticated(f"The broker refused the token: {reason}", "Has it expired, or is it for somebody else?")
 
 
 def _scram(options: ConnectionOptions, nonce: str) -> Exchange:
     """SCRAM (RFC 5802): the password never crosses the wire, and the broker proves that it knows it too."""
     _need_user(options)
-    name = SCRAM_HASHES[options.sasl_mechanism]
+    name = SCRAM_HASHES[options.mechanism]
     user = options.sasl_username.replace("=", "=3D").replace(",", "=2C")
     first = f"n={user},r={nonce}"
     challenge = (yield f"n,,{first}".encode()).decode()
@@ -69,15 +75,15 @@ def _scram(options: ConnectionOptions, nonce: str) -> Exchange:
 def _fields(message: str) -> dict[str, str]:
     fields = dict(part.split("=", 1) for part in message.split(",") if "=" in part)
     if "e" in fields:
-        raise NotAuthenticated(f"The broker refused the login: {fields['e']}", "Check the user name and the password.")
+        raise NotAuthenticated(f"The broker refused the login: {fields['e']}", CREDENTIALS)
     return fields
 
 
 def _need_user(options: ConnectionOptions) -> None:
     if not options.sasl_username:
         raise NotAuthenticated(
-            f"{options.sasl_mechanism or 'PLAIN'} needs a user name and a password",
-            "Set sasl.username and sasl.password, or sasl.jaas.config.",
+            f"{options.mechanism} needs a user name and a password",
+            "Set sasl_username and sasl_password (with dots in a file), or sasl.jaas.config.",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.client.fault import ClientFault
@@ -22,7 +22,10 @@ class ConnectionOptions:
     sasl_username: str = ""
     sasl_password: str = field(default="", repr=False)
     sasl_token: str = field(default="", repr=False)
+    token_source: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Gives a token for each new connection, where there is none that stays."""
     ssl_ca_file: str = ""
+    ssl_ca_pem: str = field(default="", repr=False)
     ssl_certificate_file: str = ""
     ssl_key_file: str = ""
     ssl_key_password: str = field(default="", repr=False)
@@ -39,6 +42,12 @@ class ConnectionOptions:
     def uses_sasl(self) -> bool:
         """Whether we say who we are."""
         return self.security_protocol.startswith("SASL")
+
+    @property
+    def mechanism(self) -> str:
+        """How we prove who we are."""
+        has_token = self.sasl_token or self.token_source is not None
+        return self.sasl_mechanism or ("OAUTHBEARER" if has_token else "PLAIN")
 
 
 def connection_options(bootstrap: str, properties: Mapping[str, str] | None = None) -> ConnectionOptions:
@@ -57,6 +66,7 @@ def connection_options(bootstrap: str, properties: Mapping[str, str] | None = No
         sasl_password=given.get("sasl.password", password),
         sasl_token=given.get("sasl.oauthbearer.token", ""),
         ssl_ca_file=given.get("ssl.ca.location", given.get("ssl.truststore.location", "")),
+        ssl_ca_pem=given.get("ssl.ca.pem", given.get("ssl.truststore.certificates", "")),
         ssl_certificate_file=given.get("ssl.certificate.location", given.get("ssl.keystore.location", "")),
         ssl_key_file=given.get("ssl.key.location", given.get("ssl.keystore.location", "")),
         ssl_key_password=given.get("ssl.key.password", ""),

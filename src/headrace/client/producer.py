@@ -59,7 +59,7 @@ class KafkaProducer:
         self._is_plain = self._key_to is None and self._value_to is None and self._choose is None
         self._max_block_s = self._options.seconds("max_block_ms")
         self._partitions: dict[str, tuple[float, list[int]]] = {}
-        troubles = Troubles()
+        troubles = Troubles(self._options.explain)
         self._producer = new_producer(self._options, troubles)
         self._deliveries = DeliveryThread(self._producer)
         self._finalizer = weakref.finalize(self, _end, self._producer, self._deliveries)

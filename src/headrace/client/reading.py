@@ -125,6 +125,10 @@ class Reading:
         else:
             self.rest = iter(list(map(ConsumerRecord, messages, *map(repeat, self._readers))))
 
+    def peek(self) -> list[ConsumerRecord]:
+        """The records of the batch that the program has not got, without giving them to it."""
+        return [ConsumerRecord(message, *self._readers) for message in self._waiting()]
+
     def take(self, most: int) -> dict[TopicPartition, list[ConsumerRecord]]:
         """The next records by partition."""
         begin = len(self._messages) - self.left

@@ -2,7 +2,8 @@
 
 import pytest
 
-from headrace.cli.acl_entries import ALLOW, TOPIC, UNKNOWN, Entry, Pattern, operation, principal, supported
+from headrace.cli.acl_entries import UNKNOWN, Entry, Pattern, operation, principal, supported
+from headrace.model.acl_words import ALLOW, TOPIC
 from headrace.model.errors import HeadraceError
 
 

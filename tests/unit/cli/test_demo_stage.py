@@ -28,9 +28,10 @@ def test_named_directory_must_be_empty(tmp_path):
 
 
 def test_ports_are_free():
-    """Can both ports that were found be listened on?"""
-    port = free_ports()
+    """Can both ports that were found for each broker be listened on, and are they all different?"""
+    ports = [number for port in free_ports(3) for number in (port, port + 1)]
 
-    for number in (port, port + 1):
+    assert len(set(ports)) == 6
+    for number in ports:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", number))

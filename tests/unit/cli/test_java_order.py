@@ -1,6 +1,6 @@
 """The order of Java's hash tables, against what Java itself printed."""
 
-from headrace.cli.java_order import hash_order, partition_order, string_hash
+from headrace.cli.java_order import hash_order, partition_order, result_order, string_hash
 
 
 def test_string_hash_is_javas():
@@ -29,3 +29,11 @@ def test_a_small_table_grows():
 
     assert sorted(names) == sorted(hash_order(names, table=1))
     assert hash_order([], table=0) == []
+
+
+def test_partitions_that_share_a_bucket():
+    """Do partitions whose hashes meet come in the order of the tasks that read them, as Kafka's tool shows them?"""
+    made = "test_streams_groups_are_shown_alike-59-KSTREAM-AGGREGATE-STATE-STORE-0000000003-repartition"
+    tasks = [("topic-60", 0), ("topic-60", 1), (made, 0), (made, 1)]
+
+    assert partition_order(result_order(tasks)) == [("topic-60", 1), (made, 1), ("topic-60", 0), (made, 0)]

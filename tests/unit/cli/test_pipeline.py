@@ -8,6 +8,8 @@ import pytest
 from headrace.cli import extras
 from headrace.cli.pipeline import main
 from headrace.pipeline import runs
+from headrace.pipeline.failure import SparkTrace
+from headrace.pipeline.fault import PipelineFault
 from headrace.pipeline.progress import Tracker
 from headrace.pipeline.runs import Run
 
@@ -83,10 +85,25 @@ def test_the_graph(ask):
 def test_nobody_says_where_the_cluster_is(ask, monkeypatch):
     """Is a run without an address refused in a sentence, before Spark starts?"""
     monkeypatch.delenv("HEADRACE_BOOTSTRAP_SERVERS", raising=False)
-    monkeypatch.setattr(extras, "ensure_extra", lambda _: None)
+    monkeypatch.setattr(extras, "ensure_extra", lambda *_: None)
     code, _, err = ask("run", "copy.toml")
 
     assert (code, err.splitlines()[0]) == (1, "Nobody says where the cluster is.")
+
+
+def test_verbose_failures(ask, monkeypatch):
+    """Is a failure one sentence and what to do, and with -v all that Spark said?"""
+
+    def fail(*_):
+        raise PipelineFault("Query out failed: It broke.", "Mend it.") from SparkTrace("org.x.Deep\n\tat org.x.Where")
+
+    monkeypatch.setattr(extras, "ensure_extra", lambda *_: None)
+    monkeypatch.setattr("headrace.spark.java.find_java", lambda: None)
+    monkeypatch.setattr("headrace.pipeline.session.run_pipeline", fail)
+
+    assert ask("run", "copy.toml")[::2] == (1, "Query out failed: It broke.\nMend it.\n")
+    code, _, err = ask("run", "copy.toml", "-v")
+    assert (code, "at org.x.Where" in err, err.endswith("Query out failed: It broke.\nMend it.\n")) == (1, True, True)
 
 
 def test_runs_are_listed(ask):

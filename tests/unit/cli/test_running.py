@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-from headrace.cli.running import RunningServer, directory, registered, running_servers
+from headrace.cli.running import (
+    RunningGateway,
+    RunningServer,
+    directory,
+    registered,
+    running_gateways,
+    running_servers,
+)
 
 HOLD = """
 import sys
@@ -84,3 +91,12 @@ def test_no_home_to_write_to(monkeypatch, tmp_path):
     with registered(RunningServer(node_id=1, process_roles="broker")):
         assert len(running_servers()) == 1
     assert directory().is_relative_to(tmp_path / "temporary")
+
+
+def test_gateways_are_listed_apart():
+    """Is a gateway listed among gateways and not among the servers that kafka-server-stop ends?"""
+    gateway = RunningGateway(url="http://127.0.0.1:8082", brokers="localhost:9092", by_start=True)
+
+    with registered(gateway):
+        assert (running_gateways(), running_servers()) == ([gateway], [])
+    assert running_gateways() == []

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.cli import extras
 from headrace.cli.bootstrap import SetupError, explain
-from headrace.cli.extras import ensure_extra
+from headrace.cli.extras import ensure_extra, has_extra
 from headrace.cli.file_lock import try_lock
 from headrace.cli.progress import Progress
 
@@ -116,6 +116,27 @@ def test_extra_in_a_persons_own_environment(foreign):
 
     assert raised.value.problem == "This command needs the extra 'odd', of which no-such-package is not installed."
     assert "pip install 'headrace[odd]'" in raised.value.advice
+
+
+def test_several_extras_at_once(foreign):
+    """Is everything that is missing told at once, so that one command mends it?"""
+    for name in ("odd", "even"):
+        (foreign / f"requirements/{name}.lock").write_text(f"no-such-{name}==1 \\\n    --hash=sha256:00\n")
+
+    sentence = "'odd', of which no-such-odd and the extra 'even', of which no-such-even is"
+    with pytest.raises(SetupError, match=sentence) as raised:
+        ensure_extra("odd", "even", root=foreign)
+
+    assert "pip install 'headrace[odd,even]'" in raised.value.advice
+
+
+def test_whether_an_extra_is_there(foreign):
+    """Can one ask for extras without having anything installed?"""
+    (foreign / "requirements/odd.lock").write_text("no-such-package==1 \\\n    --hash=sha256:00\n")
+    (foreign / "requirements/even.lock").write_text("pytest==1 \\\n    --hash=sha256:00\n")
+
+    assert has_extra("even", root=foreign)
+    assert not has_extra("even", "odd", root=foreign)
 
 
 def test_extra_that_is_there_already(foreign):

@@ -58,6 +58,16 @@ def test_a_token_is_sent_as_the_rfc_says():
     """Is OAUTHBEARER's one message that of RFC 7628?"""
     exchange = login(options("OAUTHBEARER", **{"sasl.oauthbearer.token": "t.o.k"}), "n")
     assert next(exchange) == b"n,,\x01auth=Bearer t.o.k\x01\x01"
+    with pytest.raises(StopIteration):
+        exchange.send(b"")
+
+
+def test_a_refused_token_is_no_success():
+    """Is the reason read that a broker sends without an error code (RFC 7628, 3.2.2)?"""
+    exchange = login(options("OAUTHBEARER", **{"sasl.oauthbearer.token": "old"}), "n")
+    next(exchange)
+    with pytest.raises(NotAuthenticated, match=r"invalid_token.*expired"):
+        exchange.send(b'{"status":"invalid_token"}')
 
 
 @pytest.mark.parametrize(("mechanism", "user"), [("GSSAPI", "u"), ("PLAIN", ""), ("OAUTHBEARER", "u")])

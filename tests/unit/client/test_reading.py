@@ -25,3 +25,15 @@ def test_positions_ask_no_other_thread():
     reading.assigned = {TopicPartition("t", 0), TopicPartition("t", 2)}
 
     assert reading.positions() == {TopicPartition("t", 0): 10, TopicPartition("t", 2): 12}
+
+
+def test_looking_takes_nothing():
+    """Are records that were only looked at given by the next take, and not counted as got?"""
+    reading = Reading(BusyEngine(), Troubles(), readers=(None, None), where="here", patience_s=1, stores=True)
+    messages = [Engine.Message(topic="t", partition=0, offset=number) for number in range(3)]
+    reading._put(messages)
+
+    assert [record.message for record in reading.peek()] == messages
+    assert (reading.left, reading.positions()[TopicPartition("t", 0)]) == (3, 0)
+    assert [record.message for record in reading.take(2)[TopicPartition("t", 0)]] == messages[:2]
+    assert [record.message for record in reading.peek()] == messages[2:]

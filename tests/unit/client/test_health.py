@@ -5,19 +5,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace.cli.health import look
 from headrace.client.fault import ConnectionEnded, NotServed
+from headrace.client.health import DESCRIBE_CLUSTER, look
 
 
 class Cluster:
     """A cluster of two brokers with one topic, whose partitions and disks are as a test has them."""
 
-    def __init__(self, *partitions, disks=None) -> None:
+    def __init__(self, *partitions, disks=None, fenced=()) -> None:
         self._partitions = [
             SimpleNamespace(partition_index=index, leader_id=leader, replica_nodes=(1, 2), isr_nodes=isr)
             for index, (leader, isr) in enumerate(partitions)
         ]
         self._disks = disks or {}
+        self._fenced = fenced
 
     async def metadata(self):
         return SimpleNamespace(
@@ -25,7 +26,13 @@ class Cluster:
             topics=[SimpleNamespace(name="orders", partitions=self._partitions)],
         )
 
-    async def ask(self, api_key, message, *, node_id):
+    async def any_channel(self):
+        return SimpleNamespace(versions={DESCRIBE_CLUSTER: (0, 2)})
+
+    async def ask(self, api_key, message, *, node_id=None):
+        if api_key == DESCRIBE_CLUSTER:
+            brokers = [SimpleNamespace(broker_id=one, is_fenced=one in self._fenced) for one in (1, 2, 3)]
+            return SimpleNamespace(brokers=brokers)
         found = self._disks.get(node_id, 0)
         if isinstance(found, Exception):
             raise found
@@ -34,7 +41,7 @@ class Cluster:
 
 def seen(cluster):
     """What is found."""
-    return asyncio.run(look(SimpleNamespace(cluster=cluster)))
+    return asyncio.run(look(cluster))
 
 
 def test_all_is_well():
@@ -50,6 +57,13 @@ def test_leaderless_and_behind():
 
     assert (health.leaderless, health.under_replicated) == (["orders-0"], ["orders-1"])
     assert not health.is_well
+
+
+def test_a_broker_that_does_not_serve():
+    """Is a broker that belongs to the cluster and is fenced one that does not answer?"""
+    health = seen(Cluster((1, (1, 2)), fenced=(3,)))
+
+    assert (health.silent_brokers, health.is_well) == ([3], False)
 
 
 @pytest.mark.parametrize(
