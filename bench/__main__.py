@@ -8,17 +8,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from bench import plan, spark_plan
+from bench import cluster_plan, plan, spark_plan, streams
+from bench.cluster_workloads import Loss, measure_cluster_footprint
 from bench.footprint import measure_footprint
 from bench.group_workloads import Commits, Copy, warm_up_groups
 from bench.load import JavaLoad, Load
-from bench.seats import HEADRACE, KAFKA, KAFKA_FLUSH, TITLES, Seat, running_seats
+from bench.seats import HEADRACE, KAFKA, KAFKA_FLUSH, TITLES, Seat, running_clusters, running_seats
 from bench.spark_application import WrongAnswer, application
 from bench.table import Results, markdown, number, shortfalls, write_into
 from bench.workloads import Numbers, Workload, warm_up
@@ -35,6 +37,41 @@ _Item = TypeVar("_Item")
 _REFERENCE: Final = Path(__file__).parent.parent / "docs" / "reference"
 PAGE: Final = _REFERENCE / "benchmarks.md"
 SPARK_PAGE: Final = _REFERENCE / "spark-benchmarks.md"
+CLUSTER_PAGE: Final = _REFERENCE / "cluster-benchmarks.md"
+STREAMS: Final = "streams"
+"""The word that asks for the gateway's streams, which have a program and a page of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of the benchmark that is run by itself: where its table goes, how often and how long it is run."""
+
+    page: Path
+    rounds: int
+    budget_s: float
+    warm_up_records: int = 0
+    footprint: str = ""
+
+
+BROKER: Final = Part(
+    page=PAGE,
+    rounds=plan.ROUNDS,
+    budget_s=plan.BUDGET_S,
+    warm_up_records=plan.WARM_UP_RECORDS,
+    footprint=plan.FOOTPRINT,
+)
+PARTS: Final = {
+    # Its workloads warm themselves up.
+    spark_plan.SPARK: Part(page=SPARK_PAGE, rounds=spark_plan.ROUNDS, budget_s=spark_plan.BUDGET_S),
+    cluster_plan.CLUSTER: Part(
+        page=CLUSTER_PAGE,
+        rounds=cluster_plan.ROUNDS,
+        budget_s=cluster_plan.BUDGET_S,
+        warm_up_records=cluster_plan.WARM_UP_RECORDS,
+        footprint=cluster_plan.FOOTPRINT,
+    ),
+}
+"""By the word that the names of their workloads begin with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +85,22 @@ class Choice:
     alone: bool
 
     @property
-    def spark(self) -> bool:
-        """Whether it is Spark that is measured, which has a session, a budget and a page of its own."""
-        return any(part.lower().startswith(spark_plan.SPARK) for part in self.only)
+    def part(self) -> Part:
+        """The part that was asked for by its word."""
+        return next((part for word, part in PARTS.items() if self._names(word)), BROKER)
 
     @property
-    def budget_s(self) -> float:
-        """How long it may take."""
-        return spark_plan.BUDGET_S if self.spark else plan.BUDGET_S
+    def spark(self) -> bool:
+        """Whether it is Spark that is measured, which has a session of its own."""
+        return self._names(spark_plan.SPARK)
+
+    @property
+    def cluster(self) -> bool:
+        """Whether clusters are measured, of three brokers each."""
+        return self._names(cluster_plan.CLUSTER)
+
+    def _names(self, word: str) -> bool:
+        return any(name.lower().startswith(word) for name in self.only)
 
     def wants(self, name: str) -> bool:
         """Whether a workload was asked for, by a part of its name."""
@@ -64,25 +109,31 @@ class Choice:
 
 def main(arguments: list[str]) -> int:
     """Run the benchmark and print the table."""
+    if arguments[:1] == [STREAMS]:
+        return streams.main(arguments[1:])
     choice = _parse(arguments)
+    # Brokers start as they do for people: from compiled modules.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     begin = time.monotonic()
     results = Results()
     try:
         with _load(choice) as (load, with_kafka), _place() as place:
             conditions = _conditions(load, with_kafka=with_kafka)
             print(conditions)
-            if choice.wants(plan.FOOTPRINT):
+            if choice.cluster and not isinstance(load, JavaLoad):
+                raise PeerUnavailable("Clusters are measured by Java programs, and there is no Java here.")
+            if choice.part.footprint and choice.wants(choice.part.footprint):
                 _measure_footprints(choice, results, load, place, with_kafka=with_kafka)
             _measure_rounds(choice, results, load, place, with_kafka=with_kafka, begin=begin)
-    except (BrokerFailed, ClientFault, JavaFailed, SetupError, WrongAnswer) as failure:
+    except (BrokerFailed, ClientFault, JavaFailed, PeerUnavailable, SetupError, WrongAnswer) as failure:
         print(f"stopped: {failure}", file=sys.stderr)
         return 1
-    targets = plan.TARGETS | spark_plan.SPARK_TARGETS
+    targets = plan.TARGETS | spark_plan.SPARK_TARGETS | cluster_plan.CLUSTER_TARGETS
     short = shortfalls(results, targets)
     table = markdown(results, targets) + (f"\nNot reached:\n\n{short}" if short else "")
     print(f"\n{table}\nmeasured in {time.monotonic() - begin:.0f} s")
     if choice.write:
-        write_into(SPARK_PAGE if choice.spark else PAGE, f"{conditions}\n\n{table}")
+        write_into(choice.part.page, f"{conditions}\n\n{table}")
     return 0
 
 
@@ -90,21 +141,23 @@ def _parse(arguments: list[str]) -> Choice:
     parser = argparse.ArgumentParser(
         prog="headrace bench", description=f"Measure Headrace beside Apache Kafka {KAFKA_VERSION}."
     )
+    words = " and ".join(f"`{word}`" for word in PARTS)
+    parser.add_argument("name", nargs="*", default=[], metavar="NAME", help="the same as --only NAME")
     parser.add_argument("--rounds", type=int, help=f"how often the brokers take turns (default {plan.ROUNDS})")
     parser.add_argument(
         "--only",
         nargs="+",
         default=[],
         metavar="NAME",
-        help=f"workloads whose name contains NAME; those of `{spark_plan.SPARK}` are run only if they are named",
+        help=f"workloads whose name contains NAME; those of {words} are run only if they are named",
     )
     parser.add_argument("--quick", action="store_true", help="one short round, under three minutes")
     parser.add_argument("--alone", action="store_true", help="leave Apache Kafka out")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name} or {SPARK_PAGE.name}")
+    parser.add_argument("--write", action="store_true", help="put the table into its page of docs/reference")
     chosen = parser.parse_args(arguments)
-    choice = Choice(rounds=0, only=chosen.only, quick=chosen.quick, write=chosen.write, alone=chosen.alone)
-    usual = spark_plan.ROUNDS if choice.spark else plan.ROUNDS
-    return replace(choice, rounds=chosen.rounds or (plan.QUICK_ROUNDS if chosen.quick else usual))
+    only = [*chosen.name, *chosen.only]
+    choice = Choice(rounds=0, only=only, quick=chosen.quick, write=chosen.write, alone=chosen.alone)
+    return replace(choice, rounds=chosen.rounds or (plan.QUICK_ROUNDS if chosen.quick else choice.part.rounds))
 
 
 @contextmanager
@@ -138,13 +191,16 @@ def _place() -> Iterator[Path]:
 
 
 def _measure_footprints(choice: Choice, results: Results, load: Load, place: Path, *, with_kafka: bool) -> None:
-    makers: list[tuple[str, Callable[[Path], BrokerProcess]]] = [(HEADRACE, HeadraceProcess)]
+    makers: list[tuple[str, Callable[..., BrokerProcess]]] = [(HEADRACE, HeadraceProcess)]
     if with_kafka:
         makers.append((KAFKA, KafkaPeer))
-    for round_number in range(choice.rounds):
+    measure = measure_footprint
+    if choice.cluster:
+        measure = partial(measure_cluster_footprint, kills=0 if choice.quick else cluster_plan.DEFAULT_KILLS)
+    for round_number in range(1 if choice.cluster else choice.rounds):
         for seat, make in _turned(makers, round_number):
-            numbers = measure_footprint(make, place / seat, load)
-            _keep(results, plan.FOOTPRINT, seat, round_number, numbers)
+            numbers = measure(make, place / seat, load)
+            _keep(results, choice.part.footprint, seat, round_number, numbers)
 
 
 def _measure_rounds(
@@ -153,14 +209,20 @@ def _measure_rounds(
     with _workloads(choice, place) as workloads:
         if not workloads:
             return
-        with running_seats(place, with_kafka=with_kafka) as seats:
-            if not choice.spark:  # whose workloads warm themselves up
+        with _seats(choice, place, with_kafka=with_kafka) as seats:
+            if choice.part.warm_up_records:
                 _warm_up(choice, workloads, seats, load)
             _run_rounds(choice, results, workloads, seats, load, begin=begin)
 
 
+def _seats(choice: Choice, place: Path, *, with_kafka: bool) -> AbstractContextManager[list[Seat]]:
+    if choice.cluster:
+        return running_clusters(place, cluster_plan.SETTINGS, with_kafka=with_kafka)
+    return running_seats(place, with_kafka=with_kafka)
+
+
 def _warm_up(choice: Choice, workloads: list[Workload], seats: list[Seat], load: Load) -> None:
-    records = plan.QUICK_WARM_UP_RECORDS if choice.quick else plan.WARM_UP_RECORDS
+    records = plan.QUICK_WARM_UP_RECORDS if choice.quick else choice.part.warm_up_records
     for seat in seats:
         if not seat.flushes:
             warm_up(seat, load, records=records)
@@ -171,15 +233,18 @@ def _warm_up(choice: Choice, workloads: list[Workload], seats: list[Seat], load:
 def _run_rounds(
     choice: Choice, results: Results, workloads: list[Workload], seats: list[Seat], load: Load, *, begin: float
 ) -> None:
+    budget_s = choice.part.budget_s
     for round_number in range(choice.rounds):
-        round_begin = time.monotonic()
-        for work in workloads:
-            if choice.spark and time.monotonic() - begin > choice.budget_s:
+        repeated_s = 0.0
+        # A loss has as many kills in one round as it needs.
+        for work in (work for work in workloads if not round_number or not isinstance(work, Loss)):
+            work_begin = time.monotonic()
+            if choice.part is not BROKER and work_begin - begin > budget_s:
                 print(f"stopped before {work.name}: the time allowed is over")
                 return
             _measure_turn(results, work, seats, load, round_number)
-        now = time.monotonic()
-        if now - begin + (now - round_begin) > choice.budget_s and round_number + 1 < choice.rounds:
+            repeated_s += 0.0 if isinstance(work, Loss) else time.monotonic() - work_begin
+        if time.monotonic() - begin + repeated_s > budget_s and round_number + 1 < choice.rounds:
             print(f"stopped after round {round_number + 1}: another would exceed the time allowed")
             return
 
@@ -188,7 +253,8 @@ def _run_rounds(
 def _workloads(choice: Choice, place: Path) -> Iterator[list[Workload]]:
     """What was asked for; Spark's workloads come with the application they run in."""
     if not choice.spark:
-        yield [work for work in plan.workloads(quick=choice.quick) if choice.wants(work.name)]
+        every = cluster_plan.cluster_workloads if choice.cluster else plan.workloads
+        yield [work for work in every(quick=choice.quick) if choice.wants(work.name)]
         return
     ensure_extra("client")
     ensure_extra("spark")

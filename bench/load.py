@@ -65,6 +65,12 @@ class Load(Protocol):
     def copy(self, bootstrap: str, topics: tuple[str, str], *, group: str, records: int, per_transaction: int) -> float:
         """Copy one topic to another exactly once; records per second."""
 
+    def create_first_topic(self, bootstrap: str, topic: str) -> None:
+        """Create a topic in a cluster that may not be able to yet, as soon as it is."""
+
+    def lose(self, bootstrap: str, topic: str, *, kind: str, nodes: str, new_topic: str) -> tuple[int, float]:
+        """End a node of a cluster; which one it was, and for how many milliseconds it was missed."""
+
     def close(self) -> None:
         """Let go of what the clients hold."""
 
@@ -151,6 +157,19 @@ class JavaLoad:
         done = self._java.check("TransactionalCopy", bootstrap, *topics, *shape, timeout_s=_TIMEOUT_S)
         count, _, seconds = done.lines()[-1].split()
         return int(count) / float(seconds)
+
+    def create_first_topic(self, bootstrap: str, topic: str) -> None:
+        """By the Admin client, again and again."""
+        self._java.check("ControllerLoss", bootstrap, "-", topic, "-", timeout_s=_TIMEOUT_S)
+
+    def lose(self, bootstrap: str, topic: str, *, kind: str, nodes: str, new_topic: str) -> tuple[int, float]:
+        """Seen by a producer if it is a leader, by the Admin client if it is the active controller."""
+        what, _, how = kind.partition("-")
+        command = ("LeaderLoss", bootstrap, topic, nodes, how)
+        if what == "controller":
+            command = ("ControllerLoss", bootstrap, topic, new_topic, nodes)
+        node, stall_ms = self._java.check(*command, timeout_s=_TIMEOUT_S).lines()[-1].split()
+        return int(node), float(stall_ms)
 
 
 def _producing(bootstrap: str, topic: str, records: int, record_bytes: int) -> list[str]:

@@ -1,11 +1,12 @@
-"""Who is measured: a broker process together with the topic settings that choose how it flushes."""
+"""Who is measured: a broker process or a cluster of them, with the topic settings that choose how it flushes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from bench.cluster_process import ClusterProcess
 from headrace.testing.broker_process import BrokerProcess, HeadraceProcess
 from headrace.testing.peer import KafkaPeer
 
@@ -31,10 +32,10 @@ _BROKER_SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """A broker in one flush mode."""
+    """A broker, or a cluster, in one flush mode."""
 
     name: str
-    broker: BrokerProcess
+    broker: BrokerProcess | ClusterProcess
     flushes: bool
     topic_settings: dict[str, str] = field(default_factory=dict)
 
@@ -42,9 +43,23 @@ class Seat:
 @contextmanager
 def running_seats(place: Path, *, with_kafka: bool) -> Iterator[list[Seat]]:
     """Start the brokers, one process each, and give their seats; they are gone afterwards."""
-    brokers: list[BrokerProcess] = [HeadraceProcess(place / "headrace", settings=_BROKER_SETTINGS)]
+    brokers: list[BrokerProcess | ClusterProcess] = [HeadraceProcess(place / HEADRACE, settings=_BROKER_SETTINGS)]
     if with_kafka:
-        brokers.append(KafkaPeer(place / "kafka", settings=_BROKER_SETTINGS))
+        brokers.append(KafkaPeer(place / KAFKA, settings=_BROKER_SETTINGS))
+    with _running(brokers) as seats:
+        yield seats
+
+
+@contextmanager
+def running_clusters(place: Path, settings: dict[str, str], *, with_kafka: bool) -> Iterator[list[Seat]]:
+    """Start the clusters, three processes each, and give their seats; they are gone afterwards."""
+    makers = [HeadraceProcess, *([KafkaPeer] if with_kafka else [])]
+    with _running([ClusterProcess(make, place / make.name, settings=settings) for make in makers]) as seats:
+        yield seats
+
+
+@contextmanager
+def _running(brokers: Sequence[BrokerProcess | ClusterProcess]) -> Iterator[list[Seat]]:
     try:
         for broker in brokers:
             broker.format()
@@ -55,8 +70,8 @@ def running_seats(place: Path, *, with_kafka: bool) -> Iterator[list[Seat]]:
             broker.remove()
 
 
-def _seats_of(broker: BrokerProcess) -> list[Seat]:
-    if isinstance(broker, KafkaPeer):
+def _seats_of(broker: BrokerProcess | ClusterProcess) -> list[Seat]:
+    if broker.name == KafkaPeer.name:
         return [
             Seat(name=KAFKA, broker=broker, flushes=False, topic_settings=_TOPIC_SETTINGS),
             Seat(

@@ -8,37 +8,90 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # By name rather than as a plugin: where the package is installed, pytest has registered the plugin already.
+from headrace.testing.pytest_plugin import headrace_brokers as headrace_brokers
 from headrace.testing.pytest_plugin import headrace_cluster as headrace_cluster
 from headrace.testing.pytest_plugin import headrace_session_cluster as headrace_session_cluster
 from headrace.testing.pytest_plugin import headrace_settings as headrace_settings
 from wire_client import WireClient
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("fast", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile(
     "long", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
+# `headrace start` starts no gateway beside the brokers of tests that do not ask for one.
+os.environ["HEADRACE_GATEWAY"] = "no"
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-ALONE = (
+ALONE = ("tests/crash/test_group_churn.py", "tests/hostile/", "tests/tidy/test_reports.py")
+"""Where tests measure what a broker takes or how long something is without an owner, or report at the end."""
+HEAVY = ("tests/browser/", "tests/crash/", "tests/spark/")
+"""Where tests kill what is at work, start many processes or a browser: no more at a time than there are cores.
+
+Spark's gateway waits with `select`, which knows the first thousand open files only: it cannot share a process with the
+broker that a session of other tests has filled with topics.
+"""
+
+
+SLOW = (
     "tests/crash/",
     "tests/hostile/",
-    "tests/spark/test_demo.py",
-    "tests/spark/test_exactly_once.py",
-    "tests/spark/test_pipeline_cluster.py",
-    "tests/spark/test_pipeline_process.py",
-    "tests/spark/test_trucks.py",
-    "tests/tidy/",
+    "tests/properties/",
+    "tests/scenarios/",
+    "tests/simulation/",
+    "tests/tidy/test_reports.py",
+    "tests/unit/bench/",
+    "tests/unit/broker/test_group_handlers.py",
+    "tests/unit/broker/test_replica_moves.py",
+    "tests/unit/broker/test_share_",
+    "tests/unit/cores/groups/test_consumer_laws.py",
+    "tests/unit/cores/groups/test_streams_laws.py",
+    "tests/unit/cores/groups/test_upgrade_laws.py",
+    "tests/unit/examples/",
+    "tests/unit/spark/",
 )
-"""Where tests measure what a broker takes, kill what is at work, start many processes, or report on the whole."""
+"""What is not for all day: schedules, inputs of chance, whole programs, compilers, and brokers by the hundred."""
+LONGEST = (
+    "tests/clients/java/",
+    "tests/simulation/",
+    "tests/unit/test_launchers.py",
+    "tests/scenarios/",
+    "tests/clients/",
+    "tests/gateway/",
+    "tests/spark/",
+)
+"""Where files take long. They begin first, so that at the end no worker has a long one left while the others idle."""
+
+
+class _LongestFirst:
+    """Sorts what is left after everybody else has shuffled and selected."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        """Put the longest files first; otherwise chance decides."""
+        rank = {room: number for number, room in enumerate(LONGEST)}
+        items.sort(
+            key=lambda item: next((rank[room] for room in LONGEST if item.nodeid.startswith(room)), len(LONGEST))
+        )
+
+
+def pytest_configure(config):
+    """Have the order decided at last."""
+    config.pluginmanager.register(_LongestFirst(), "longest-first")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the rooms whose tests want the machine for themselves, before anything is selected by mark."""
+    """Mark the rooms whose tests want the machine, or a core of it, for themselves, before any is selected by mark."""
     for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker("slow")
         if item.nodeid.startswith(ALONE):
             item.add_marker("alone")
+        elif item.nodeid.startswith(HEAVY):
+            item.add_marker("heavy")
 
 
 @pytest.fixture(scope="session", autouse=True)

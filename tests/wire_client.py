@@ -1,6 +1,7 @@
 """A Kafka client that says exactly what a test tells it to: any API, any version, any bytes, on a blocking socket."""
 
 import contextlib
+import select
 import socket
 import struct
 from itertools import count
@@ -23,8 +24,8 @@ TIMEOUT_S = 20.0
 class WireClient:
     """One connection."""
 
-    def __init__(self, port: int, *, client_id: str | None = "wire-client") -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
+    def __init__(self, port: int, *, host: str = "127.0.0.1", client_id: str | None = "wire-client") -> None:
+        self._socket = socket.create_connection((host, port), timeout=TIMEOUT_S)
         self._client_id = client_id
         self._correlation_ids = count(1)
 
@@ -37,6 +38,10 @@ class WireClient:
     def close(self) -> None:
         """Hang up."""
         self._socket.close()
+
+    def has_answer(self) -> bool:
+        """Whether there is something to receive, be it that the other side hung up."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     # --- requests as messages
 

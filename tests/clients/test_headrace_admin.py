@@ -28,6 +28,24 @@ def admin(broker):
         yield one
 
 
+def test_reassignments(admin, topic):
+    """Is nothing on its way where nothing moves, asked for one partition and for all?"""
+    admin.create_topics([NewTopic(topic, 1, 1)])
+
+    assert {} == admin.list_partition_reassignments([(topic, 0)])
+    assert (topic, 0) not in admin.list_partition_reassignments()
+
+
+def test_synonyms(admin, topic):
+    """Does a setting say what it would be if it were not set here?"""
+    admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"max.message.bytes": "1000"})])
+    (found,) = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+    own, *others = found["max.message.bytes"].synonyms
+
+    assert ("max.message.bytes", "1000") == (own.name, own.value)
+    assert "message.max.bytes" == others[-1].name
+
+
 def test_topics(admin, topic):
     """Can topics be created, seen, grown and deleted?"""
     ids = admin.create_topics([NewTopic(topic, 2, 1, topic_configs={"retention.ms": "1000"}), f"{topic}-plain"])

@@ -1,4 +1,4 @@
-"""Headrace's clients against Apache Kafka itself, with and without credentials."""
+"""Headrace's clients against Apache Kafka itself; with credentials in test_headrace_credentials.py."""
 
 import asyncio
 
@@ -13,7 +13,6 @@ from headrace import (
     KafkaConsumer,
     KafkaProducer,
     NewTopic,
-    NotAuthenticated,
     TopicPartition,
 )
 from headrace.client.partitioners import partition_of
@@ -21,17 +20,6 @@ from headrace.testing.kafka_jars import PeerUnavailable
 from headrace.testing.peer import KafkaPeer
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.slow]
-
-SASL = {
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
-    "sasl.enabled.mechanisms": "PLAIN",
-    "sasl.mechanism.inter.broker.protocol": "PLAIN",
-    "listener.name.plaintext.plain.sasl.jaas.config": (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        "username=alice password=secret user_alice=secret;"
-    ),
-}
-CREDENTIALS = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "alice"}
 
 
 def started(directory, settings):
@@ -49,14 +37,6 @@ def started(directory, settings):
 def peer(tmp_path_factory):
     """Apache Kafka as it comes."""
     one = started(tmp_path_factory.mktemp("peer") / "broker", QUICK_GROUPS)
-    yield one
-    one.remove()
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    """Apache Kafka that wants to know who is there."""
-    one = started(tmp_path_factory.mktemp("guarded") / "broker", {**QUICK_GROUPS, **SASL})
     yield one
     one.remove()
 
@@ -102,32 +82,3 @@ def test_async_round_trip(peer, topic):
             return (await consumer.getone()).value
 
     assert {"n": 1} == asyncio.run(asyncio.wait_for(work(), DEADLINE_S))
-
-
-def test_credentials(guarded, topic, monkeypatch, tmp_path):
-    """Are credentials taken from arguments, a file and the environment, by every client?"""
-    file = tmp_path / "client.properties"
-    file.write_text(
-        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=org.apache.kafka.common.security."
-        'plain.PlainLoginModule required username="alice" password="secret";\n'
-    )
-    with KafkaProducer(bootstrap_servers=guarded.bootstrap, **CREDENTIALS, sasl_plain_password="secret") as producer:
-        producer.send(topic, b"x").get(DEADLINE_S)
-    with KafkaAdmin(bootstrap_servers=guarded.bootstrap, config_file=file) as admin:
-        assert topic in admin.list_topics()
-    monkeypatch.setenv("HEADRACE_BOOTSTRAP_SERVERS", guarded.bootstrap)
-    monkeypatch.setenv("HEADRACE_SECURITY_PROTOCOL", "SASL_PLAINTEXT")
-    monkeypatch.setenv("HEADRACE_SASL_MECHANISM", "PLAIN")
-    monkeypatch.setenv("HEADRACE_SASL_USERNAME", "alice")
-    monkeypatch.setenv("HEADRACE_SASL_PASSWORD", "secret")
-    with KafkaConsumer(topic, auto_offset_reset="earliest") as consumer:
-        assert b"x" == next(consumer).value
-
-
-@pytest.mark.parametrize("kind", [KafkaProducer, KafkaConsumer, KafkaAdmin])
-def test_wrong_password(guarded, kind):
-    """Is a wrong password said to be wrong, long before the time for finding a broker is up?"""
-    with pytest.raises(NotAuthenticated, match=r"(?i)authenticat"):
-        kind(
-            bootstrap_servers=guarded.bootstrap, **CREDENTIALS, sasl_plain_password="wrong", bootstrap_timeout_ms=60_000
-        )

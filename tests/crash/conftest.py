@@ -4,9 +4,13 @@ import shutil
 
 import pytest
 
+from crash.cluster_nodes import NODES, Node, Nodes
 from crash.small_disk import Ext4Image, NoImage, SmallDisk
 from crash.victim import Victim
+from network_hosts import Hosts, NoHosts
 from seeds import chance_for
+
+DISK_MEGABYTES = 512
 
 
 @pytest.fixture
@@ -36,6 +40,41 @@ def victim(tmp_path, mounted):
 
 
 @pytest.fixture
+def nodes(tmp_path):
+    """A cluster of three nodes, each a process, up and running; gone, processes and data, when the test ends."""
+    yield from _running(Nodes(tmp_path / "nodes"))
+
+
+def _running(made: Nodes):
+    try:
+        made.start()
+        yield made
+    finally:
+        print(made.tails())
+        made.remove()
+
+
+@pytest.fixture
+def hosts():
+    """A host for each node and one for clients, which the test is on; skips where there can be none."""
+    try:
+        made = Hosts(len(NODES))
+    except NoHosts as reason:
+        pytest.skip(f"no hosts: {reason}")
+    try:
+        with made.client.entered():
+            yield made
+    finally:
+        made.remove()
+
+
+@pytest.fixture
+def distant_nodes(tmp_path, hosts):
+    """A cluster like `nodes`, each node on a host of its own."""
+    yield from _running(Nodes(tmp_path / "nodes", hosts))
+
+
+@pytest.fixture
 def mounted():
     """Remembers what is mounted, and unmounts it when the test ends, however it ends."""
     disks: list[SmallDisk] = []
@@ -57,6 +96,18 @@ def image(tmp_path, mounted):
         return disk
 
     return mount
+
+
+@pytest.fixture
+def powered_nodes(tmp_path, image):
+    """A cluster like `nodes`, each with a disk of its own, and the disks by node; skips where there can be none."""
+    disks: dict[int, Ext4Image] = {}
+
+    def plug_in(node: Node) -> None:
+        disks[node.node_id] = image(node, megabytes=DISK_MEGABYTES)
+
+    for made in _running(Nodes(tmp_path / "nodes", prepare=plug_in)):
+        yield made, disks
 
 
 @pytest.fixture

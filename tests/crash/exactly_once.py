@@ -217,6 +217,7 @@ class ExactlyOnce:
             lines = path.read_text().splitlines(keepends=True)
             for what, name, *rest in (json.loads(line) for line in lines if line.endswith("\n")):
                 if what == "began":
+                    assert name not in inputs, f"two transactions are called {name}: the diaries say nothing"
                     inputs[name] = frozenset((partition, offset) for partition, offset in rest[0])
                 else:
                     endings[name] = Ending[what.upper()]

@@ -8,6 +8,7 @@ import contextlib
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 
 from confluent_kafka import KafkaException, Producer
 
@@ -47,7 +48,7 @@ class Acks:
                 raise TimeoutError(f"{number} acknowledgements did not come in {DEADLINE_S} s")
 
 
-class Client(threading.Thread):
+class Client(threading.Thread, ABC):
     """One client on a thread of its own, until it is told to end."""
 
     def __init__(self, name: str, port: int, places: list[Place], chance: random.Random) -> None:
@@ -65,9 +66,9 @@ class Client(threading.Thread):
         except BaseException as bug:  # noqa: BLE001 - raised by `end`
             self.bug = bug
 
+    @abstractmethod
     def work(self) -> None:
         """What this client does until it is told to end."""
-        raise NotImplementedError
 
     def end(self) -> None:
         """Stop working; raises what the thread died of."""

@@ -13,7 +13,7 @@ from headrace.testing.peer import KafkaPeer
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
-TRANSACTIONS = int(os.environ.get("HEADRACE_TRANSACTIONS", "300"))
+TRANSACTIONS = int(os.environ.get("HEADRACE_TRANSACTIONS", "180"))
 TRANSACTIONS_LONG = int(os.environ.get("HEADRACE_TRANSACTIONS", "10000"))
 """At least so many over the tests of a run; deliberate aborts and small batches make it more."""
 BETWEEN_FAULTS = 40

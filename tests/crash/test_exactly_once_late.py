@@ -39,7 +39,7 @@ VERSIONS = {1: {"Produce": 11, "EndTxn": 4}, 2: {"Produce": 12, "EndTxn": 5}}
 """What a client of each transaction version speaks."""
 
 
-@pytest.fixture(scope="module", params=["headrace", pytest.param("kafka", marks=pytest.mark.java)])
+@pytest.fixture(scope="module", params=["headrace", pytest.param("kafka", marks=[pytest.mark.java, pytest.mark.long])])
 def broker_port(request):
     """Headrace, and Apache Kafka as the judge of what is expected here."""
     if request.param == "headrace":

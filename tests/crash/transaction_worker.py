@@ -50,7 +50,8 @@ class Worker:
     def __init__(self, name: str, path: str, settings: dict) -> None:
         work = settings.pop("work")
         self.ending = False
-        self._name = f"{name}.{os.getpid()}"
+        # Process ids come again within an hour of campaigns; with the time of the start nobody has the name twice.
+        self._name = f"{name}.{os.getpid()}.{time.time_ns()}"
         self._number = 0
         self._taken: list[Message] = []
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -16,6 +16,7 @@ from headrace.testing.kafka_jars import PeerUnavailable
 from headrace.testing.peer import KafkaPeer
 from headrace.wire.messages import (
     alter_configs,
+    alter_replica_log_dirs,
     create_partitions,
     create_topics,
     delete_records,
@@ -91,6 +92,15 @@ class Both:
         while (theirs := comparable(self._theirs.ask(api, version, request))) != ours:
             assert time.monotonic() < end, (ours, theirs)
         return ours
+
+    def same_of_own_dirs(self, api, version, request_of):
+        """Ask each broker something about its own log dir; the answers must be the same."""
+        everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)
+        answers = []
+        for broker in (self._ours, self._theirs):
+            path = broker.ask("DescribeLogDirs", 5, everything).results[0].log_dir
+            answers.append(comparable(broker.ask(api, version, request_of(path))))
+        assert answers[0] == answers[1]
 
 
 def comparable(answer):
@@ -549,6 +559,32 @@ def test_describe_log_dirs(brokers, version, topics):
     request = describe_log_dirs.DescribeLogDirsRequest(topics=wanted if topics is None or topics else ())
 
     brokers.agree("DescribeLogDirs", version, request)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("ending", "topics"),
+    [
+        ("", {"a": (0, 1)}),
+        ("", {"a": (0, 99), "nope": (0,), "b/c": (0,)}),
+        ("", {"t" * 249: (0,)}),
+        ("/", {"a": (0,)}),
+        ("-nope", {"a": (0,), "nope": (0,)}),
+        ("", {}),
+    ],
+)
+def test_alter_replica_log_dirs(brokers, version, ending, topics):
+    """Are moves to the dir where a replica is, of what is not there and to dirs that are not, answered alike?"""
+    rows = tuple(
+        alter_replica_log_dirs.AlterReplicaLogDirTopic(name=name, partitions=indexes)
+        for name, indexes in topics.items()
+    )
+
+    def request_of(path):
+        wanted = alter_replica_log_dirs.AlterReplicaLogDir(path=path + ending, topics=rows)
+        return alter_replica_log_dirs.AlterReplicaLogDirsRequest(dirs=(wanted,))
+
+    brokers.same_of_own_dirs("AlterReplicaLogDirs", version, request_of)
 
 
 def test_describe_producers(brokers):

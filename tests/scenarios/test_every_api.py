@@ -11,14 +11,16 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.scenarios import coordinator_rows, share_rows
+from tests.scenarios import cluster_rows, coordinator_rows, share_rows
 
+from headrace.broker.api import AMONG_NODES
 from headrace.broker.dispatch import load_apis
 from headrace.model.ids import ZERO_ID
 from headrace.records.build import NewRecord, build_batch
 from headrace.wire.apis import APIS
 from headrace.wire.messages import (
     alter_configs,
+    alter_replica_log_dirs,
     api_versions,
     create_partitions,
     create_topics,
@@ -43,6 +45,8 @@ from wire_client import WireClient
 TIMESTAMP_MS = 1_700_000_000_000
 BATCH = bytes(build_batch([NewRecord(timestamp=TIMESTAMP_MS + n, key=b"k", value=b"%d" % n) for n in range(3)]))
 TOPIC, BROKER = 2, 4
+FETCH = 1
+KEYS = {api.name: key for key, api in APIS.items()}
 
 SERVED = [
     pytest.param(APIS[key].name, version, id=f"{APIS[key].name}-{version}")
@@ -109,6 +113,7 @@ def api_versions_row(world, version):
     expected = [
         (api.key, api.low if api.advertised_low is None else api.advertised_low, api.high)
         for api in sorted(load_apis().values(), key=lambda api: api.key)
+        if api.on_brokers
     ]
     return request, [(expected, lambda a: [(k.api_key, k.min_version, k.max_version) for k in a.api_keys])]
 
@@ -181,6 +186,19 @@ def retention_of(world):
     return world.cluster.ask(lambda broker: broker.partitions.require(world.topic, 0).config.retention_ms)
 
 
+UNKNOWN_TOPIC_OR_PARTITION = 3
+
+
+def alter_replica_log_dirs_row(world, version):
+    path = world.cluster.ask(lambda broker: broker.store.log_dirs[0].path)
+    topic = alter_replica_log_dirs.AlterReplicaLogDirTopic(name=world.topic, partitions=(0, 9))
+    wanted = alter_replica_log_dirs.AlterReplicaLogDir(path=path, topics=(topic,))
+    request = alter_replica_log_dirs.AlterReplicaLogDirsRequest(dirs=(wanted,))
+    rows = [(0, 0), (9, UNKNOWN_TOPIC_OR_PARTITION)]
+    told = [(rows, lambda a: [(one.partition_index, one.error_code) for one in a.results[0].partitions])]
+    return request, told, UNKNOWN_TOPIC_OR_PARTITION
+
+
 def describe_log_dirs_row(world, version):
     topic = describe_log_dirs.DescribableLogDirTopic(topic=world.topic, partitions=(0,))
     request = describe_log_dirs.DescribeLogDirsRequest(topics=(topic,))
@@ -235,7 +253,12 @@ def describe_topic_partitions_row(world, version):
     ]
 
 
-ROWS = {name: row for name, row in globals().items() if name.endswith("_row")} | coordinator_rows.ROWS | share_rows.ROWS
+ROWS = {
+    **{name: row for name, row in globals().items() if name.endswith("_row")},
+    **coordinator_rows.ROWS,
+    **share_rows.ROWS,
+    **cluster_rows.ROWS,
+}
 
 
 def row_name(api: str) -> str:
@@ -252,6 +275,10 @@ def error_codes(value) -> set[int]:
     return set()
 
 
+def controller_port(shared) -> int:
+    return shared.ask(lambda broker: next(x.port for x in broker.listeners if x.name == "CONTROLLER"))
+
+
 @pytest.mark.parametrize(("api", "version"), SERVED)
 def test_served(shared, wire, topic, api, version):
     """Is this API answered in this version, without an error and with what was asked for?"""
@@ -259,11 +286,11 @@ def test_served(shared, wire, topic, api, version):
     client = wire(shared)
     topic_id = client.create_topic(topic, partitions=2).topic_id
     assert client.produce(topic, BATCH).base_offset == 0
-    request, expected = ROWS[row_name(api)](World(client, topic, topic_id, shared), version)
+    request, expected, *codes = ROWS[row_name(api)](World(client, topic, topic_id, shared), version)
 
-    answer = client.ask(api, version, request)
+    answer = (client if KEYS[api] not in AMONG_NODES else wire(controller_port(shared))).ask(api, version, request)
 
-    assert error_codes(answer) <= {0}
+    assert error_codes(answer) <= {0, *codes}
     for value, find in expected:
         assert value == find(answer)
 
@@ -287,11 +314,11 @@ def test_versions_outside_end_the_connection(shared, wire, key):
 
 def test_controller_listener(shared, wire):
     """Does the controller's listener serve the APIs a controller has, say so, and no others?"""
-    port = shared.ask(lambda broker: next(x.port for x in broker.listeners if x.name == "CONTROLLER"))
-    client = wire(port)
+    client = wire(controller_port(shared))
     request = api_versions.ApiVersionsRequest(client_software_name="wire-client", client_software_version="1.0")
     answer = client.ask("ApiVersions", 4, request)
 
-    assert [k.api_key for k in answer.api_keys] == sorted(k for k, api in load_apis().items() if api.controller)
+    served = {key for key, api in load_apis().items() if api.controller} | {FETCH}
+    assert [k.api_key for k in answer.api_keys] == sorted(served)
     client.send("Metadata", 12, metadata.MetadataRequest())
     assert client.is_closed_by_broker()

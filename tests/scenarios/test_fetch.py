@@ -257,7 +257,7 @@ def test_client_that_leaves_while_waiting(shared, wire, topic, until_parked):
         producer.produce(topic, batch())
 
     assert offsets_of(producer.fetch(topic, 0).records) == [0, 1, 2]
-    assert shared.ask(lambda broker: broker.partitions.require(topic, 0)._fetch_waiters) == set()
+    assert shared.ask(lambda broker: broker.partitions.require(topic, 0)._fetch_waiters) == {}
 
 
 def test_requests_behind_a_waiting_fetch(shared, wire, topic, until_parked):

@@ -34,7 +34,7 @@ def test_examples_work_as_they_stand(tmp_path):
 
     assert len(examples) == PAGE.read_text().count("```python")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert re.search(r"^7 passed", ran.stdout, re.MULTILINE), ran.stdout
+    assert re.search(r"^8 passed", ran.stdout, re.MULTILINE), ran.stdout
 
 
 def test_every_call_is_there():

@@ -251,6 +251,37 @@ def test_howto_works_as_typed(desk):
     assert len(lines) > 20
 
 
+def test_cluster_howto_works_as_typed(desk):
+    """Does every command of the page on clusters succeed, in its order, and is the cluster as the page shows it?"""
+    page = (ROOT / "docs/howto/cluster.md").read_text()
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    # A cluster finds ports by itself, and the tools find the cluster.
+    desk.environment.pop("HEADRACE_BOOTSTRAP_SERVERS", None)
+    shown = {}
+    for line in lines:
+        done = desk.run(f"sh -c '{line}'")
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        shown[line] = done.stdout
+
+    assert len(lines) > 10
+    assert shown["bin/headrace consume events --from-beginning --max-messages 1"] == "first event\n"
+    if desk.network.is_real:
+        assert re.search(r"```\n(NODE-ID.*?)```", page, re.DOTALL)[1] in shown["bin/headrace start -n 3"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page says curl")
+def test_metrics_howto_works_as_typed(desk):
+    """Does a broker tell its metrics where and as the page shows it?"""
+    if not desk.network.is_real:
+        pytest.skip("the page's ports may be taken")
+    page = (ROOT / "docs/howto/metrics.md").read_text()
+    *before, last = re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    for line in before:
+        desk.prints(line)
+
+    assert desk.prints(f"sh -c '{last}'") == re.search(r"```\n(# HELP.*?)```", page, re.DOTALL)[1]
+
+
 @pytest.mark.parametrize(
     "command",
     ["kafka-server-start", "kafka-topics", "kafka-console-producer", "kafka-console-consumer", "kafka-consumer-groups"],

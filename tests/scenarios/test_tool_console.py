@@ -339,9 +339,7 @@ def test_a_consumer_may_be_there_before_its_topic(tools):
 
 def start(*arguments, **given):
     """A tool in a process of its own."""
-    # Asyncio's debug mode would remark on a slow machine among what the tool prints.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"}
-    return subprocess.Popen([sys.executable, "-m", "headrace.cli", *arguments], env=environment, **given)
+    return subprocess.Popen([sys.executable, "-m", "headrace.cli", *arguments], **given)
 
 
 def read_until(descriptor, wanted):

@@ -1,6 +1,7 @@
 """kafka-transactions against a broker in this process, with live transactional producers."""
 
 import json
+import time
 
 import confluent_kafka
 import pytest
@@ -74,7 +75,10 @@ def test_a_transaction_is_described(document, producer):
     """Are its state, its start and its partitions told, before and after its end?"""
     (open_one,) = document("describe", "--transactional-id", "mover")
     producer.commit_transaction(TIMEOUT_S)
-    (ended,) = document("describe", "--transactional-id", "mover")
+    end = time.monotonic() + TIMEOUT_S
+    # The commit is answered when it is decided; the markers follow.
+    while (ended := document("describe", "--transactional-id", "mover")[0])["TransactionState"] == "PrepareCommit":
+        assert time.monotonic() < end, "the transaction is not completed"
 
     assert ("Ongoing", "trucks-0") == (open_one["TransactionState"], open_one["TopicPartitions"])
     assert open_one["TransactionDurationMs"] >= 0

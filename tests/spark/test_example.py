@@ -1,7 +1,6 @@
 """The example program on Spark, run as a person would."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +29,6 @@ def test_counts_from_topic_to_topic(tmp_path):
             text=True,
             check=False,
             timeout=240,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"},
         )
         assert done.returncode == 0, done.stderr
         with KafkaConsumer(

@@ -150,6 +150,7 @@ def test_written_and_read_back(app, broker, topic):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", CODECS)
 def test_codecs(app, broker, topic, codec):
     """Is what either side compressed read by the other?"""
@@ -161,6 +162,7 @@ def test_codecs(app, broker, topic, codec):
     assert numbered(range(100)) == values(app.ask("read", options=of(broker, topic)))
 
 
+@pytest.mark.long
 def test_topics_by_pattern(app, broker):
     """Does subscribePattern find the topics that match, and no others?"""
     make(broker, "lorry-1", "lorry-2", "ship-1", partitions=1)
@@ -173,6 +175,7 @@ def test_topics_by_pattern(app, broker):
     ]
 
 
+@pytest.mark.long
 def test_offsets(app, broker, topic):
     """Are starting and ending offsets, earliest and latest, and single partitions what they are with Kafka?"""
     send(broker, topic, range(30))
@@ -186,6 +189,7 @@ def test_offsets(app, broker, topic):
     assert numbered(range(1, 30, 3)) == values(app.ask("read", options=assigned))
 
 
+@pytest.mark.long
 def test_timestamps(app, broker, topic):
     """Are times sent, kept, shown and found to the millisecond?"""
     send(broker, topic, range(30))
@@ -235,6 +239,7 @@ def test_stream_goes_on_from_its_checkpoint(app, broker, topic, tmp_path):
     assert numbered(range(45)) == values(app.ask("stream", options=options, **place))
 
 
+@pytest.mark.long
 def test_topic_to_topic(app, broker, topic, tmp_path):
     """Does a stream copy a topic with its headers, in batches no larger than it was told?"""
     make(broker, f"{topic}-copy")
@@ -256,6 +261,7 @@ def test_topic_to_topic(app, broker, topic, tmp_path):
     assert 40 == len(copied)
 
 
+@pytest.mark.long
 def test_lost_data_is_noticed(app, broker, topic, tmp_path):
     """If records went before a stream came back for them, does it fail, and go on if it is told to?"""
     place = {"out": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint")}

@@ -119,6 +119,7 @@ def _await_words(log, words, processes):
         time.sleep(0.1)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_same_file_runs_on_a_cluster(master, environment, tmp_path):
     """R32: does spark-submit run a pipeline on two workers, Python function and all, and go on with a second run?"""

@@ -25,11 +25,32 @@ topic = "lines"
 format = "string"
 [source.lines.options]
 "kafkaConsumer.pollTimeoutMs" = 3000
+[transform.copied]
+python = "mortal:copied"
+inputs = ["lines"]
 [sink.out]
-from = "lines"
+from = "copied"
 topic = "out"
 value = "value"
 exactly_once = true
+"""
+MORTAL = """\
+import os
+import signal
+from pathlib import Path
+from pyspark.sql import functions as F
+
+def copied(inputs, spark, options):
+    mark = str(Path(__file__).with_name("died"))
+
+    @F.udf("string")
+    def die_once(text):
+        if text == "201" and not os.path.exists(mark):
+            open(mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return text
+
+    return inputs["lines"].select(die_once("value").alias("value"))
 """
 PATIENCE_S = 240
 
@@ -37,6 +58,7 @@ PATIENCE_S = 240
 @pytest.fixture
 def place(tmp_path):
     (tmp_path / "copy.toml").write_text(COPY)
+    (tmp_path / "mortal.py").write_text(MORTAL)
     return tmp_path
 
 
@@ -64,17 +86,20 @@ def _environment(place):
 class Started:
     """A run in the background, whose events are read as they come."""
 
-    def __init__(self, place, bootstrap):
-        command = _command("run", "copy.toml", "-m", "local[2]", "--output", "json", "--bootstrap-server", bootstrap)
+    def __init__(self, place, bootstrap, *words):
+        command = _command("run", "copy.toml", *words, "--output", "json", "--bootstrap-server", bootstrap)
         self.process = subprocess.Popen(
             command, cwd=place, env=_environment(place), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self._events = queue.Queue()
+        self.texts = []
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
         for line in self.process.stdout:
-            self._events.put(json.loads(line))
+            event = json.loads(line)
+            self.texts.append(event.get("text", ""))
+            self._events.put(event)
 
     def until(self, wanted):
         """The next event that is wanted."""
@@ -103,8 +128,8 @@ def start(place):
     """Starts runs; none outlives the test."""
     started = []
 
-    def begin(bootstrap):
-        started.append(Started(place, bootstrap))
+    def begin(bootstrap, *words):
+        started.append(Started(place, bootstrap, *words))
         return started[-1]
 
     yield begin
@@ -133,10 +158,11 @@ def _values(bootstrap):
         return [record.value for record in consumer]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_run_from_a_missing_broker_to_a_clean_stop(broker, start, headrace, place):
-    """Is a missing broker waited for, a broken one outlived, a run listed and stopped, and every record there once?"""
-    run = start(broker.bootstrap)
+    """Is a missing broker waited for, a broken one and a killed worker outlived, a run stopped, each record once?"""
+    run = start(broker.bootstrap, "-m", "local[2]")
     run.said("Waiting for a broker")
     broker.start()
     run.said("Waiting for topic 'lines'")
@@ -159,7 +185,13 @@ def test_a_run_from_a_missing_broker_to_a_clean_stop(broker, start, headrace, pl
         topics.send("lines", [b"200"])
     again = start(broker.bootstrap)
     again.rows(1)
+    # The worker that meets it is killed in the middle of its task; nobody named a master.
+    with Topics(broker.bootstrap) as topics:
+        topics.send("lines", [b"201"])
+    again.rows(2)
     again.process.send_signal(signal.SIGINT)
 
     assert again.end() == (0, "")
-    assert sorted(map(int, _values(broker.bootstrap))) == list(range(201))
+    assert (place / "died").exists()
+    assert not [text for text in again.texts if "died" in text], "the task was tried again, not the query"
+    assert sorted(map(int, _values(broker.bootstrap))) == list(range(202))

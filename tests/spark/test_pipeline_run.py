@@ -94,9 +94,10 @@ class Fixture:
         self.place = place
         self.name = name
         self.output = io.StringIO()
+        self.module = MODULE
 
     def write(self, text=FLEET):
-        (self.place / f"{self.name}_code.py").write_text(MODULE)
+        (self.place / f"{self.name}_code.py").write_text(self.module)
         path = self.place / "fleet.toml"
         path.write_text(text.replace("NAME", self.name).replace("MODULE", f"{self.name}_code"))
         return load_pipeline(path)
@@ -233,8 +234,9 @@ def test_a_query_that_fails_ends_the_run_and_a_next_one_goes_on(pipeline, topics
     topics.send(topics.create(f"{pipeline.name}_numbers"), [b"1", b"2"])
     assert pipeline.run(FAILING) == 0
     topics.send(f"{pipeline.name}_numbers", [b"0", b"5"])
-    with pytest.raises(PipelineFault, match=r"Query out failed: .*[Dd]ivision by zero"):
+    with pytest.raises(PipelineFault, match=r"Query out failed: .*[Dd]ivision by zero.*A next run goes on") as caught:
         pipeline.run(FAILING)
+    assert "ArithmeticException" in str(caught.value.__cause__), "what -v shows"
     assert runs.find_run(pipeline.name).state == "failed"
     assert pipeline.run(FAILING.replace("CAST(value AS INT)", "nullif(CAST(value AS INT), 0)")) == 0
 
@@ -295,3 +297,88 @@ def test_databases_consoles_and_groups(pipeline, topics):
     assert rows("words") == [("apple", 1), ("apple", 3), ("pear", 2)]
     assert rows("counts") == [("apple", 2), ("pear", 1)]
     assert "|pear |2    |" in pipeline.output.getvalue()
+
+
+MORTAL = """\
+[pipeline]
+name = "NAME"
+checkpoint = "checkpoint"
+[source.numbers]
+topic = "NAME_numbers"
+format = "string"
+[transform.mortal]
+python = "MODULE:mortal"
+inputs = ["numbers"]
+options = { mark = "PLACE/died" }
+[sink.out]
+from = "mortal"
+topic = "NAME_out"
+value = "value"
+exactly_once = true
+"""
+MORTAL_MODULE = """
+import os, signal
+
+def mortal(inputs, spark, options):
+    @F.udf("string")
+    def die_once(text):
+        if text == "3" and not os.path.exists(options["mark"]):
+            open(options["mark"], "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return text
+    return inputs["numbers"].select(die_once("value").alias("value"))
+"""
+
+
+def test_a_worker_that_is_killed_is_no_end(pipeline, topics):
+    """Is a query that lost its Python process, on a master with one attempt, run again with each record there once?"""
+    topics.send(topics.create(f"{pipeline.name}_numbers"), [b"%d" % n for n in range(6)])
+    text = MORTAL.replace("PLACE", str(pipeline.place))
+    pipeline.module = MODULE + MORTAL_MODULE
+
+    assert 0 == pipeline.run(text)
+    assert (pipeline.place / "died").exists()
+    assert [b"%d" % n for n in range(6)] == sorted(bytes(one.value) for one in pipeline.read("_out"))
+    assert "died in the middle of its work" in pipeline.output.getvalue()
+
+
+AVRO = """\
+[pipeline]
+name = "NAME"
+checkpoint = "checkpoint"
+dead_letter = "NAME_bad"
+[source.gps]
+topic = "NAME_gps"
+format = "avro"
+avro_schema = "report.avsc"
+schema = "truck string, speed double"
+require = "speed >= 0"
+[transform.fast]
+sql = "SELECT truck, speed FROM gps WHERE speed > 80"
+[sink.out]
+from = "fast"
+topic = "NAME_out"
+key = "truck"
+"""
+
+
+def test_avro_comes_in(pipeline, topics):
+    """Are Avro values read by a schema in a file beside the pipeline's, and those that are none dead letters?"""
+    import fastavro
+
+    fields = [{"name": "truck", "type": "string"}, {"name": "speed", "type": ["null", "double"]}]
+    schema = {"type": "record", "name": "report", "fields": fields}
+    (pipeline.place / "report.avsc").write_text(json.dumps(schema))
+
+    def encoded(truck, speed):
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, schema, {"truck": truck, "speed": speed})
+        return out.getvalue()
+
+    values = [encoded("T1", 90.5), encoded("T2", 70.0), encoded("T3", -1.0), encoded("T4", 81.0), b"\xff no avro"]
+    topics.send(topics.create(f"{pipeline.name}_gps"), values)
+    assert 0 == pipeline.run(AVRO)
+
+    found = {one.key: json.loads(one.value) for one in pipeline.read("_out")}
+    assert {b"T1": {"truck": "T1", "speed": 90.5}, b"T4": {"truck": "T4", "speed": 81.0}} == found
+    assert {values[2], values[4]} == {bytes(one.value) for one in pipeline.read("_bad")}

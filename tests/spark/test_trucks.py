@@ -57,6 +57,7 @@ def run_pipeline(file, bootstrap):
     assert 0 == done.returncode, done.stderr[-5000:]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_fleet_end_to_end(cluster, tmp_path):
     """Does every report become one position or one dead letter, and what the rules say an alert? R32 R34"""

@@ -74,11 +74,12 @@ def test_package_needs_what_the_locks_hold(repository):
     for name, lines in declared.items():
         listed = (repository.root / f"requirements/{name}.in").read_text().splitlines()
 
-        assert names(lines) == names([line for line in listed if not line.startswith(("#", "-"))])
+        # An extra that needs another names it through the package itself.
+        assert names(lines) - {"headrace"} == names([line for line in listed if not line.startswith(("#", "-"))])
 
 
 def test_help_names_every_command():
     """Does `headrace help` name every command of its own?"""
-    named = set(re.findall(r"headrace (\w+)", HELP))
+    named = set(re.findall(r"headrace ([\w-]+)", HELP))
 
     assert named == {name for name in COMMANDS if not name.startswith("-")}

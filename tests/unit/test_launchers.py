@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -205,24 +204,6 @@ def test_moved_project_still_works(used, tmp_path):
         moved.rename(used.root)
 
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_launcher_adds_little(used):
-    """Does the launcher cost less than 20 ms on top of Python itself, once set up?"""
-
-    def fastest(*command: object) -> float:
-        times = []
-        for _ in range(15):
-            began = time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True, env=used.environment())
-            times.append(time.perf_counter() - began)
-        return min(times)
-
-    plain = fastest(used.venv / "bin/python", "-P", "-m", "headrace.cli", "version")
-    launched = fastest(used.root / "bin/headrace", "version")
-
-    assert launched - plain < 0.020
 
 
 def test_no_python_says_so(project, tmp_path):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def installed(tmp_path_factory):
     environment = place / "environment"
     run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=place)
     bin_directory = environment / ("Scripts" if sys.platform == "win32" else "bin")
+    (environment / "wheel.txt").write_text("\n".join(zipfile.ZipFile(wheel).namelist()))
     pip = [sys.executable, "-m", "pip", "--python", bin_directory / "python"]
     done = run(*pip, "install", "--quiet", "--no-index", "--no-deps", wheel, cwd=place)
     assert done.returncode == 0, done.stderr
@@ -72,3 +74,17 @@ def test_format_with_the_sample_configuration(installed, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "cluster.id=a-cluster" in next(tmp_path.rglob("meta.properties")).read_text()
+
+
+def test_package_has_all_that_is_not_code(installed):
+    """Is every file beside the code in the package: pages, scripts, styles, tables, maps?"""
+    packed = {*(installed.parent / "wheel.txt").read_text().splitlines()}
+    here = [
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+    assert len(here) > 800
+    assert [name for name in here if name not in packed] == []
+    assert "headrace/config/gateway.properties" in packed

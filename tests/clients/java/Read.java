@@ -39,7 +39,7 @@ public final class Read {
             consumer.assign(partitions);
             seek(consumer, partitions, arguments[1]);
             long wanted = arguments[2].equals("end") ? -1 : Long.parseLong(arguments[2]);
-            print(consumer, consumer.endOffsets(partitions), wanted);
+            print(consumer, partitions, wanted);
         }
     }
 
@@ -61,12 +61,15 @@ public final class Read {
         }
     }
 
-    private static void print(KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, Long> ends, long wanted)
+    private static void print(KafkaConsumer<byte[], byte[]> consumer, List<TopicPartition> partitions, long wanted)
             throws Exception {
+        Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+        Map<TopicPartition, Long> starts = new HashMap<>();
+        partitions.forEach(partition -> starts.put(partition, consumer.position(partition)));
         ObjectMapper json = new ObjectMapper();
         long deadline = System.nanoTime() + LIMIT_NS;
         long count = 0;
-        while (wanted < 0 ? !isAt(consumer, ends) : count < wanted) {
+        while (wanted < 0 ? !isAt(consumer, starts, ends) : count < wanted) {
             if (System.nanoTime() > deadline) {
                 throw new IllegalStateException("the end was not reached in time");
             }
@@ -77,8 +80,13 @@ public final class Read {
         }
     }
 
-    private static boolean isAt(KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, Long> ends) {
-        return ends.entrySet().stream().allMatch(end -> consumer.position(end.getKey()) == end.getValue());
+    /** What readers of committed records call the end moves on while they read: they may find themselves behind it. */
+    private static boolean isAt(
+            KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, Long> starts, Map<TopicPartition, Long> ends) {
+        return ends.entrySet().stream().allMatch(end -> {
+            long position = consumer.position(end.getKey());
+            return position == end.getValue() || position > end.getValue() && position > starts.get(end.getKey());
+        });
     }
 
     private static Map<String, Object> canonical(ConsumerRecord<byte[], byte[]> record) {

@@ -6,6 +6,7 @@ is how we know that a test asks for Kafka's behaviour and not for ours.
 
 import json
 import os
+import re
 from itertools import count
 from pathlib import Path
 
@@ -18,7 +19,14 @@ from headrace.testing.java_runner import JavaRunner
 from headrace.testing.kafka_jars import PeerUnavailable
 from headrace.testing.peer import KafkaPeer
 
+pytest.register_assert_rewrite("clients.java.tool_pairs")
+
 _NUMBERS = count()
+
+
+AGAIN_BESIDE_KAFKA = ("test_tools_data.py", "test_tools_groups.py", "test_tools_transactions.py")
+"""Tools that are compared at our own broker, and at Apache Kafka only in the campaigns; test_tools_administration.py,
+which asks most APIs, is at both."""
 
 
 def pytest_collection_modifyitems(items):
@@ -29,6 +37,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.java)
             item.add_marker(pytest.mark.clients)
             item.add_marker(pytest.mark.slow)
+            if item.path.name in AGAIN_BESIDE_KAFKA and re.search(r"[\[-]kafka\b", item.name):
+                item.add_marker(pytest.mark.long)
 
 
 def make_broker(directory: Path, **settings: str) -> BrokerProcess:

@@ -22,6 +22,12 @@ def values(java, broker):
 
 
 @pytest.fixture
+def committed(values):
+    """As many values as were committed, once readers of committed ones are let through: a little after the commit."""
+    return lambda topic, count: until(lambda: values(topic, COMMITTED), lambda seen: len(seen) == count, "all is seen")
+
+
+@pytest.fixture
 def started(transactor):
     """A producer that has announced itself."""
 
@@ -33,7 +39,7 @@ def started(transactor):
     return start
 
 
-def test_commit_and_abort(topic, group, started, values):
+def test_commit_and_abort(topic, group, started, values, committed):
     """Are committed records seen, over all partitions, and aborted ones only by readers that do not care?"""
     one, two = topic(partitions=2), topic()
     producer = started(group)
@@ -51,11 +57,11 @@ def test_commit_and_abort(topic, group, started, values):
     producer.send(f"{one}-0", "d")
     assert producer.commit() == "ok"
 
-    assert (values(one, COMMITTED), values(two, COMMITTED)) == (["a", "d", "b"], ["c"])
+    assert (committed(one, 3), committed(two, 1)) == (["a", "d", "b"], ["c"])
     assert (values(one), values(two)) == (["a", "aborted", "d", "b"], ["c", "aborted too"])
 
 
-def test_open_transaction_holds_readers_back(topic, group, started, values):
+def test_open_transaction_holds_readers_back(topic, group, started, values, committed):
     """Does a reader of committed records stop before the first open transaction, and go on when it ends?"""
     name = topic()
     slow, quick = started(f"{group}-slow"), started(f"{group}-quick")
@@ -71,10 +77,10 @@ def test_open_transaction_holds_readers_back(topic, group, started, values):
 
     assert before == []
     assert everything == ["slow", "quick"]
-    assert until(lambda: values(name, COMMITTED), lambda seen: len(seen) == 2, "all") == ["slow", "quick"]
+    assert committed(name, 2) == ["slow", "quick"]
 
 
-def test_second_producer_fences_the_first(topic, group, started, values):
+def test_second_producer_fences_the_first(topic, group, started, committed):
     """When another producer takes the id over, is what the first had open aborted, and the first refused?"""
     name = topic()
     old = started(group)
@@ -88,7 +94,7 @@ def test_second_producer_fences_the_first(topic, group, started, values):
     assert old.send(f"{name}-0", "late") in {"error ProducerFencedException", "error InvalidProducerEpochException"}
     assert old.commit().startswith("error ")
     assert new.commit() == "ok"
-    assert values(name, COMMITTED) == ["of the new one"]
+    assert committed(name, 1) == ["of the new one"]
 
 
 def test_offsets_in_a_transaction(members, topic, group, started, group_admin):

@@ -5,88 +5,19 @@ a story: each one is given to both tools in turn, so that what changes something
 """
 
 import importlib
-import json
 import re
 
 import pytest
 
+from clients.java.administration_tools import CLASSES, NOISE, Tools
 from headrace.testing.broker_process import HeadraceProcess
 from headrace.testing.peer import KafkaPeer
-
-CLASSES = {
-    "topics": "org.apache.kafka.tools.TopicCommand",
-    "configs": "kafka.admin.ConfigCommand",
-    "get_offsets": "org.apache.kafka.tools.GetOffsetShell",
-    "delete_records": "org.apache.kafka.tools.DeleteRecordsCommand",
-    "log_dirs": "org.apache.kafka.tools.LogDirsCommand",
-    "cluster": "org.apache.kafka.tools.ClusterTool",
-    "features": "org.apache.kafka.tools.FeatureCommand",
-    "broker_api_versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
-    "metadata_quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
-    "leader_election": "org.apache.kafka.tools.LeaderElectionCommand",
-    "reassign_partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
-    "acls": "org.apache.kafka.tools.AclCommand",
-}
-# What Kafka's tools exit with 0 after, although what was asked for was not done.
-FAILURES = {
-    "--describe --broker 7",
-    "--describe --topic nix",
-    "--describe --group nix",
-    "--offset-json-file FILES/some.json",
-}
-AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS",
-    "allow.everyone.if.no.acl.found": "true",
-}
-# What Java prints of an exception besides its message, and what changes from one moment to the next.
-NOISE = re.compile(
-    r"(?m)^(\s+at .*|Caused by: .*|\s+\.\.\. \d+ more|[\w.$]+(Exception|Exited): .*)\n"
-    r"|(?<=Epoch: )\d+|(?<=HighWatermark: )\s*\d+|(?<=\t)\d+ *(?=\t\d+ *\t\d{13})|\d{13}|\d+ ms ago +"
-)
-
-
-class Tools:
-    """Runs both tools against one broker."""
-
-    def __init__(self, java, broker, capsys, tmp_path):
-        self.java, self.broker, self.capsys, self.tmp_path = java, broker, capsys, tmp_path
-
-    def theirs(self, name: str, line: str) -> tuple[int, str]:
-        """Kafka's tool: exit code and output."""
-        done = self.java.run(CLASSES[name], *self._words(line))
-        return done.code, done.out
-
-    def ours(self, name: str, line: str) -> tuple[int, str]:
-        """Our tool: exit code and output."""
-        module = importlib.import_module(f"headrace.cli.{name}")
-        self.capsys.readouterr()
-        code = module.main(self._words(line), module.TOOL.name)
-        return code, self.capsys.readouterr().out
-
-    def _words(self, line: str) -> list[str]:
-        return ["--bootstrap-server", self.broker.bootstrap, *line.replace("FILES", str(self.tmp_path)).split()]
-
-    def compare(self, name: str, line: str, *, sort: bool = False) -> None:
-        """Both print the same and agree on success, except where Kafka calls a failure a success."""
-        code, out = self.theirs(name, line)
-        mine, printed = self.ours(name, line)
-        expected, got = (NOISE.sub("", text).rstrip() for text in (out, printed))
-        if sort:
-            expected, got = (sorted(text.splitlines()) for text in (expected, got))
-        assert expected == got, f"{name} {line}"
-        assert (1 if line in FAILURES else min(code, 1)) == mine, f"{name} {line}"
-
-    def file(self, name: str, document: object) -> None:
-        """A file for the tools, in the directory that FILES stands for."""
-        (self.tmp_path / name).write_text(document if isinstance(document, str) else json.dumps(document))
 
 
 @pytest.fixture(scope="module", params=[HeadraceProcess, KafkaPeer], ids=["headrace", "kafka"])
 def running(java, request, tmp_path_factory):
     """A running broker of each kind."""
-    settings = AUTHORIZER if request.param is KafkaPeer else {}
-    with request.param(tmp_path_factory.mktemp("tools") / "broker", settings=settings) as broker:
+    with request.param(tmp_path_factory.mktemp("tools") / "broker") as broker:
         yield broker
 
 
@@ -170,46 +101,6 @@ def test_configs_of_things(tools):
         tools.compare("configs", line)
 
 
-@pytest.mark.usefixtures("kafka_only")
-def test_configs_of_people(tools):
-    """Are quotas and credentials of users, clients and addresses shown and changed as Kafka's kafka-configs does?"""
-    for line in (
-        "--alter --user alice --add-config SCRAM-SHA-256=[iterations=4096,password=pw]",
-        "--alter --user alice --add-config producer_byte_rate=1024,consumer_byte_rate=2048,request_percentage=12.25",
-        "--alter --user bob --add-config producer_byte_rate=123456789",
-        "--alter --user alice --client c1 --add-config request_percentage=50",
-        "--alter --client-defaults --add-config producer_byte_rate=1e10",
-        (
-            "--alter --entity-type clients --entity-name c --entity-type users --entity-default --add-config "
-            "consumer_byte_rate=3"
-        ),
-        "--describe --user alice",
-        "--describe --entity-type users",
-        "--describe --entity-type clients",
-        "--describe --entity-type users --entity-type clients",
-        "--describe --entity-type clients --entity-name c --entity-type users",
-        "--alter --ip 1.2.3.4 --add-config connection_creation_rate=5",
-        "--describe --entity-type ips",
-        "--alter --client c1 --delete-config producer_byte_rate",
-        "--alter --user alice --add-config x=y",
-        "--alter --client-metrics m1 --add-config interval.ms=1000",
-        "--describe --entity-type client-metrics",
-        "--describe --broker-logger 1",
-    ):
-        tools.compare("configs", line)
-
-
-@pytest.mark.usefixtures("kafka_only")
-def test_a_credential_of_ours(tools):
-    """Does Kafka accept and show the credential that we computed from a password?"""
-    tools.ours("configs", "--alter --user carol --add-config SCRAM-SHA-512=[iterations=5000,password=pw]")
-
-    assert tools.theirs("configs", "--describe --user carol") == (
-        0,
-        "SCRAM credential configs for user-principal 'carol' are SCRAM-SHA-512=iterations=5000\n",
-    )
-
-
 def test_offsets_records_and_directories(tools):
     """Do kafka-get-offsets, kafka-delete-records and kafka-log-dirs print what Kafka's print?"""
     rows = [{"topic": "d1", "partition": 0, "offset": 0}, {"topic": "d1", "partition": 1, "offset": 50}]
@@ -254,7 +145,6 @@ def test_cluster_id_and_endpoints(tools, java, running, capsys):
         assert capsys.readouterr().out == expected
 
 
-@pytest.mark.usefixtures("kafka_only")
 def test_controllers_and_leaders(tools):
     """Do kafka-metadata-quorum, kafka-features' updates and kafka-leader-election print what Kafka's print?"""
     tools.file("some.json", {"partitions": [{"topic": name, "partition": 0} for name in ("d1", "zeta_2", "nix")]})
@@ -283,7 +173,6 @@ def test_controllers_and_leaders(tools):
         tools.compare("leader_election", line)
 
 
-@pytest.mark.usefixtures("kafka_only")
 def test_controllers_are_asked_directly(tools, java, running, capsys):
     """Do tools that may be given the address of a controller print what Kafka's print then?"""
     address = re.search(r"controller\.quorum\.voters=1@(\S+)", running.properties.read_text())[1]
@@ -304,7 +193,6 @@ def test_controllers_are_asked_directly(tools, java, running, capsys):
         assert NOISE.sub("", capsys.readouterr().out) == NOISE.sub("", expected)
 
 
-@pytest.mark.usefixtures("kafka_only")
 def test_reassignments(tools, running):
     """Does kafka-reassign-partitions print what Kafka's prints, plans and refusals too?"""
     here = {"topic": "d1", "partition": 0, "replicas": [1]}
@@ -331,25 +219,3 @@ def test_reassignments(tools, running):
         "--list --throttle 5",
     ):
         tools.compare("reassign_partitions", line)
-
-
-@pytest.mark.usefixtures("kafka_only")
-def test_acls(tools):
-    """Are rules added, listed and removed as by Kafka's kafka-acls? Their order is by chance there, sorted here."""
-    assert tools.ours("acls", "--add --allow-principal User:alice --topic d1")[1] == (
-        "Adding ACLs for resource `ResourcePattern(resourceType=TOPIC, name=d1, patternType=LITERAL)`: \n"
-        " \t(principal=User:alice, host=*, operation=ALL, permissionType=ALLOW)\n\n"
-    )
-    tools.ours("acls", "--add --consumer --allow-principal User:bob --topic d1 --group g")
-    tools.ours("acls", "--add --producer --allow-principal User:pro --topic d --resource-pattern-type prefixed")
-    for line in (
-        "--add --allow-principal User:alice --topic d1",
-        "--list",
-        "--list --topic d1 --resource-pattern-type match",
-        "--list --principal User:bob",
-        "--remove --allow-principal User:alice --topic d1 --force",
-        "--list --topic d1",
-        "--add --allow-principal alice --topic d1",
-        "--list --producer",
-    ):
-        tools.compare("acls", line, sort=True)

@@ -1,4 +1,4 @@
-"""Two Kafka brokers between which partitions really move: what our tools and Kafka's say while it happens."""
+"""Partitions that really move, between two Kafka brokers and between a Headrace broker's log dirs: what tools say."""
 
 import importlib
 import json
@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from clients.java.live_clients import until
+from headrace.testing.broker_process import HeadraceProcess
 from headrace.testing.kafka_jars import classpath, java_command
 from headrace.testing.peer import KafkaPeer
 
@@ -138,3 +139,31 @@ def test_partitions_move_and_are_watched_alike(pair, ours, alike, tmp_path):
     )
     for report in ("", "--unavailable-partitions", "--under-replicated-partitions", "--under-min-isr-partitions"):
         alike(TOPICS, f"--describe --topic mv {report}")
+
+
+def test_kafkas_tool_moves_a_replica_between_log_dirs_of_headrace(java, tmp_path):
+    """Does Kafka's own tool move a replica to another log dir of a Headrace broker, throttled, and see it there?"""
+    data, more = tmp_path / "broker" / "data", tmp_path / "broker" / "more"
+    with HeadraceProcess(tmp_path / "broker", settings={"log.dirs": f"{data},{more}"}) as broker:
+
+        def theirs(tool, line):
+            done = java.run(tool[1], "--bootstrap-server", broker.bootstrap, *line.split())
+            assert done.code == 0, done.out
+            return done.out
+
+        theirs(TOPICS, "--create --topic mv --partitions 1")
+        fill(broker.bootstrap, "mv", 1)
+        source, target = (data, more) if (data / "mv-0").exists() else (more, data)
+        plan = tmp_path / "dirs.json"
+        rows = [{"topic": "mv", "partition": 0, "replicas": [1], "log_dirs": [str(target)]}]
+        plan.write_text(json.dumps({"version": 1, "partitions": rows}))
+        began = f"Successfully started moving log directory to {target} for replica mv-0 with broker 1"
+        throttle = "--replica-alter-log-dirs-throttle 1000000000"
+        assert began in theirs(REASSIGN, f"--execute --reassignment-json-file {plan} {throttle}")
+        until(
+            lambda: theirs(REASSIGN, f"--verify --reassignment-json-file {plan}"),
+            lambda text: "Reassignment of replica mv-0-1 completed successfully." in text,
+            "the replica has moved",
+        )
+        assert (target / "mv-0").exists()
+        assert not (source / "mv-0").exists()

@@ -1,14 +1,11 @@
 """Kafka Streams counts words exactly once, on top of groups, transactions and compacted topics."""
 
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import confluent_kafka
 import pytest
 
 from clients.java.live_clients import until
-from headrace.testing.java_runner import JavaRunner
-from headrace.testing.kafka_jars import STREAMS_AND_CONNECT, PeerUnavailable
 
 QUICK = ("commit.interval.ms=100", "num.stream.threads=1", "poll.ms=20")
 PROTOCOLS = {
@@ -17,17 +14,6 @@ PROTOCOLS = {
     "streams": (*QUICK, "group.protocol=streams"),
 }
 WORDS = ("race", "mill", "water", "wheel", "stream", "sluice", "dam")
-
-
-@pytest.fixture(scope="module")
-def streams(java):
-    """A JVM with Kafka Streams."""
-    try:
-        runner = JavaRunner(Path(__file__).parent, extra=(STREAMS_AND_CONNECT,))
-    except PeerUnavailable as missing:
-        pytest.skip(str(missing))
-    with runner:
-        yield runner
 
 
 def lines_of(numbers: range) -> list[str]:

@@ -1,30 +1,16 @@
 """Kafka Streams with the streams rebalance protocol (KIP-1071): the coordinator hands out the tasks."""
 
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import confluent_kafka
 import pytest
 
 from clients.java.live_clients import until
-from headrace.testing.java_runner import JavaRunner
-from headrace.testing.kafka_jars import STREAMS_AND_CONNECT, PeerUnavailable
 
 STREAMS_PROTOCOL = ("group.protocol=streams", "commit.interval.ms=100", "num.stream.threads=1", "poll.ms=20")
 GROUPS_TOOL = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 WORDS = ("race", "mill", "water", "wheel", "stream", "sluice", "dam")
 PARTITIONS = 2
-
-
-@pytest.fixture(scope="module")
-def streams(java):
-    """A JVM with Kafka Streams."""
-    try:
-        runner = JavaRunner(Path(__file__).parent, extra=(STREAMS_AND_CONNECT,))
-    except PeerUnavailable as missing:
-        pytest.skip(str(missing))
-    with runner:
-        yield runner
 
 
 @pytest.fixture

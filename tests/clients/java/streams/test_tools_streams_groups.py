@@ -1,26 +1,11 @@
 """Our kafka-streams-groups and Kafka's own, asked the same about a live application and after its end."""
 
-from pathlib import Path
-
 import pytest
 
 from clients.java.live_clients import until
 from clients.java.tool_pairs import ToolPair
-from headrace.testing.java_runner import JavaRunner
-from headrace.testing.kafka_jars import STREAMS_AND_CONNECT, PeerUnavailable
 
 STREAMS_PROTOCOL = ("group.protocol=streams", "commit.interval.ms=100", "num.stream.threads=1", "poll.ms=20")
-
-
-@pytest.fixture(scope="module")
-def streams(java):
-    """A JVM with Kafka Streams."""
-    try:
-        runner = JavaRunner(Path(__file__).parent, extra=(STREAMS_AND_CONNECT,))
-    except PeerUnavailable as missing:
-        pytest.skip(str(missing))
-    with runner:
-        yield runner
 
 
 @pytest.fixture
