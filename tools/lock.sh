@@ -13,7 +13,7 @@ if [ ! -x .venv-lock/bin/uv ]; then
 fi
 
 # core first: the others are constrained by it, so that a version means the same in every environment.
-for name in core client spark test; do
+for name in core client spark gateway test; do
     .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-annotation --custom-compile-command tools/lock.sh \
         --output-file "requirements/$name.lock" "$@" "requirements/$name.in"
