@@ -77,8 +77,10 @@ def test_a_server_that_is_no_broker_is_not_waited_for():
             await keep_silent(reader, writer)
 
         async def keep_silent(reader, writer):
-            await reader.read()
-            writer.close()
+            try:
+                await reader.read()
+            finally:
+                writer.close()
 
         for behave, fault in ((shout, ConnectionEnded), (keep_silent, NoBroker)):
             server = await asyncio.start_server(behave, "127.0.0.1", 0)

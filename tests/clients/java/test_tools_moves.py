@@ -166,4 +166,5 @@ def test_kafkas_tool_moves_a_replica_between_log_dirs_of_headrace(java, tmp_path
             "the replica has moved",
         )
         assert (target / "mv-0").exists()
-        assert not (source / "mv-0").exists()
+        # The old place is left once the new one is safe, a moment after readers and tools see the replica there.
+        until((source / "mv-0").exists, lambda there: not there, "the old directory is gone")

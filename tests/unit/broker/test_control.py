@@ -47,13 +47,15 @@ def test_a_silent_controller_is_left_for_the_next(desk, monkeypatch):
     """Is a question to a controller that lost its power put to the next one as soon as that leads?"""
 
     async def ask():
-        asked, quorum = asyncio.Event(), desk.broker.quorum
+        asked, over, quorum = asyncio.Event(), asyncio.Event(), desk.broker.quorum
 
         async def silent(reader, writer):
             await reader.readexactly(4)
             asked.set()
-            await reader.read()
+            await over.wait()
             writer.close()
+            await writer.wait_closed()
+            over.clear()
 
         async with await asyncio.start_server(silent, "127.0.0.1") as server:
             there = Endpoint("CONTROLLER", "127.0.0.1", server.sockets[0].getsockname()[1])
@@ -65,7 +67,12 @@ def test_a_silent_controller_is_left_for_the_next(desk, monkeypatch):
                 waiting = asyncio.create_task(desk.broker.control.ask(ALLOCATE, request, timeout_s=20))
                 await asyncio.wait_for(asked.wait(), 10)
             quorum.on_leader()
-            return await asyncio.wait_for(waiting, 10)
+            answer = await asyncio.wait_for(waiting, 10)
+            over.set()
+            while over.is_set():
+                # The silent one has to let go of its socket before the loop is gone.
+                await asyncio.sleep(0)
+        return answer
 
     assert desk.run(ask()).error_code == 0
 
