@@ -1,8 +1,9 @@
 """From a message's schema at one version to two Python functions: one that reads it, one that writes it.
 
 Both are made as source text and compiled once, on first use. The text is what one would write by hand: neighbouring
-fields of fixed size are one `struct` call, everything else is one line per field that calls `primitives`. To see it,
-print `reader_source(message, version)`.
+fields of fixed size are one `struct` call, everything else is one line per field that calls `primitives`. What nearly
+every message has is written out where it stands, since a call costs more than the work: counts below 128, no tagged
+fields, elements that are nothing but fixed fields. To see it, print `reader_source(message, version)`.
 
 Names in the made text: `v_…` are field values, `read_…`/`write_…` are either primitives or the message's own structs.
 """
@@ -35,6 +36,12 @@ _CODES = {
 }
 """Each fixed type as `struct` spells it."""
 
+_UUID_BYTES = ".int.to_bytes(16, 'big')"
+"""What `UUID.bytes` does, without the call of a property."""
+
+_NO_TAGS = "x"
+"""Behind fixed fields, the byte that says that no tagged fields follow: `struct` writes it as zero."""
+
 _INDENT = "    "
 
 
@@ -65,8 +72,8 @@ def _namespace(message: Message, version: int, method: str) -> dict[str, Any]:
         present = _present(fields, version)
         for group in [*_groups(_untagged(present)), *([field] for field in _tagged(present))]:
             if _is_fixed(group[0]):
-                codes = _codes(group)
-                names[_call_name(codes)] = getattr(struct.Struct(">" + codes), method)
+                for codes in (_codes(group), _codes(group) + _NO_TAGS * (method == "pack")):
+                    names[_call_name(codes)] = getattr(struct.Struct(">" + codes), method)
     return names
 
 
@@ -223,7 +230,7 @@ def _element_reader(field: Field, *, flexible: bool) -> str:
 
 def _tags_reader(message: Message, struct_name: str, tagged: list[Field], version: int) -> Iterator[str]:
     if not tagged:
-        yield "at = skip_tags(view, at, budget)"
+        yield "at = skip_tags(view, at, budget) if view[at] else at + 1"
         return
     for field in tagged:
         yield f"v_{field.name} = default_{struct_name}.{field.name}"
@@ -253,18 +260,29 @@ def writer_source(message: Message, version: int) -> str:
 
 def _struct_writer(message: Message, name: str, version: int) -> Iterator[str]:
     fields = _present(message.structs[name], version)
-    for group in _groups(_untagged(fields)):
+    groups = list(_groups(_untagged(fields)))
+    if message.flexible.cover(version) and not _tagged(fields) and groups and _is_fixed(groups[-1][0]):
+        for group in groups[:-1]:
+            yield from _group_writer(message, group, version, "out")
+        yield f"out += {_fixed_writer(groups[-1], 'message', _NO_TAGS)}"
+        return
+    for group in groups:
         yield from _group_writer(message, group, version, "out")
     if message.flexible.cover(version):
         yield from _tags_writer(message, name, _tagged(fields), version)
 
 
 def _group_writer(message: Message, group: list[Field], version: int, out: str) -> Iterator[str]:
-    if not _is_fixed(group[0]):
+    if _is_fixed(group[0]):
+        yield f"{out} += {_fixed_writer(group, 'message')}"
+    else:
         yield from _field_writer(message, group[0], version, out)
-        return
-    values = (f"message.{field.name}{'.bytes' * (field.type == 'uuid')}" for field in group)
-    yield f"{out} += {_call_name(_codes(group))}({', '.join(values)})"
+
+
+def _fixed_writer(group: list[Field], owner: str, more: str = "") -> str:
+    """The bytes of neighbouring fixed fields."""
+    values = (f"{owner}.{field.name}{_UUID_BYTES * (field.type == 'uuid')}" for field in group)
+    return f"{_call_name(_codes(group) + more)}({', '.join(values)})"
 
 
 def _field_writer(message: Message, field: Field, version: int, out: str) -> Iterator[str]:
@@ -286,28 +304,39 @@ def _field_writer(message: Message, field: Field, version: int, out: str) -> Ite
 
 def _array_writer(message: Message, field: Field, version: int, out: str) -> Iterator[str]:
     flexible, nullable = message.flexible.cover(version), field.nullable.cover(version)
-    counter = _primitive("write", "count", flexible=flexible, nullable=False)
     yield f"items = message.{field.name}"
     if nullable:
         yield "if items is None:"
-        yield f"{_INDENT}{counter}({out}, -1)"
+        yield f"{_INDENT}{_primitive('write', 'count', flexible=flexible, nullable=False)}({out}, -1)"
         yield f"{_INDENT}items = ()"
         yield "else:"
-        yield f"{_INDENT}{counter}({out}, len(items))"
+        yield from (_INDENT + line for line in _count_writer(out, flexible=flexible))
     else:
-        yield f"{counter}({out}, len(items))"
+        yield from _count_writer(out, flexible=flexible)
     if field.type in FIXED_SIZES and field.type != "uuid":
         yield f"{out} += struct.pack('>%d{_CODES[field.type]}' % len(items), *items)"
     else:
         yield "for item in items:"
-        yield f"{_INDENT}{_element_writer(field, out, flexible=flexible)}"
+        yield f"{_INDENT}{_element_writer(message, field, version, out)}"
 
 
-def _element_writer(field: Field, out: str, *, flexible: bool) -> str:
+def _count_writer(out: str, *, flexible: bool) -> Iterator[str]:
+    if not flexible:
+        yield f"write_count({out}, len(items))"
+        return
+    yield "count = len(items) + 1"
+    yield f"{out}.append(count) if count < 128 else write_uvarint({out}, count)"
+
+
+def _element_writer(message: Message, field: Field, version: int, out: str) -> str:
+    flexible = message.flexible.cover(version)
     if field.is_struct:
+        fields = _present(message.structs[field.type], version)
+        if fields and all(_is_fixed(each) and each.tag is None for each in fields):
+            return f"{out} += {_fixed_writer(fields, 'item', _NO_TAGS * flexible)}"
         return f"write_{field.type}({out}, item)"
     if field.type == "uuid":
-        return f"{out} += item.bytes"
+        return f"{out} += item{_UUID_BYTES}"
     kind = "string" if field.type == "string" else "bytes"
     return f"{_primitive('write', kind, flexible=flexible, nullable=False)}({out}, item)"
 
@@ -316,10 +345,26 @@ def _tags_writer(message: Message, struct_name: str, tagged: list[Field], versio
     if not tagged:
         yield "out.append(0)"
         return
+    if len(tagged) == 1 and _is_fixed(tagged[0]):
+        yield from _fixed_tag_writer(struct_name, tagged[0])
+        return
     yield "tags = []"
     for field in tagged:
         yield f"if message.{field.name} != default_{struct_name}.{field.name}:"
         yield f"{_INDENT}value = bytearray()"
         yield from (_INDENT + line for line in _group_writer(message, [field], version, "value"))
         yield f"{_INDENT}tags.append(({field.tag}, value))"
-    yield "write_tags(out, tags)"
+    yield "write_tags(out, tags) if tags else out.append(0)"
+
+
+def _fixed_tag_writer(struct_name: str, field: Field) -> Iterator[str]:
+    """The only tagged field, whose size is known: all before its value is known too."""
+    head = bytearray(b"\1")
+    primitives.write_uvarint(head, field.tag or 0)
+    primitives.write_uvarint(head, FIXED_SIZES[field.type])
+    same = ".int" * (field.type == "uuid")
+    yield f"if message.{field.name}{same} == default_{struct_name}.{field.name}{same}:"
+    yield f"{_INDENT}out.append(0)"
+    yield "else:"
+    yield f"{_INDENT}out += {bytes(head)!r}"
+    yield f"{_INDENT}out += {_fixed_writer([field], 'message')}"

@@ -131,6 +131,20 @@ def _string(view: Buffer, at: int, length: int) -> tuple[str, int]:
     return str(view[at:end], "utf-8"), end
 
 
+def _compact_string(view: Buffer, at: int, length: int) -> tuple[str, int]:
+    """A string whose first byte of length is read already; most are short, and many are empty."""
+    at += 1
+    if length == 1:
+        return "", at
+    if length > 0x7F:
+        length, at = read_uvarint(view, at - 1)
+        return _string(view, at, length - 1)
+    end = at + length - 1
+    if end > len(view):
+        raise MalformedRequest(f"{length - 1} bytes announced, {len(view) - at} left")
+    return str(view[at:end], "utf-8"), end
+
+
 def _null() -> MalformedRequest:
     return MalformedRequest("null where null is not allowed")
 
@@ -156,17 +170,15 @@ def read_compact_string(view: Buffer, at: int) -> tuple[str, int]:
     length = view[at]
     if length == 0:
         raise _null()
-    if length > 0x7F:
-        length, at = read_uvarint(view, at)
-        return _string(view, at, length - 1)
-    return _string(view, at + 1, length - 1)
+    return _compact_string(view, at, length)
 
 
 def read_compact_nullable_string(view: Buffer, at: int) -> tuple[str | None, int]:
     """A string with a varint length, one more than it is, zero for null."""
-    if view[at] == 0:
+    length = view[at]
+    if length == 0:
         return None, at + 1
-    return read_compact_string(view, at)
+    return _compact_string(view, at, length)
 
 
 def read_nullable_records(view: Buffer, at: int) -> tuple[Buffer | None, int]:
@@ -323,9 +335,14 @@ def write_nullable_string(out: bytearray, value: str | None) -> None:
 
 
 def write_compact_string(out: bytearray, value: str) -> None:
-    """A string with a varint length, one more than it is."""
-    raw = _encode(value)
-    write_uvarint(out, len(raw) + 1)
+    """A string with a varint length, one more than it is; most are short."""
+    raw = value.encode()
+    length = len(raw) + 1
+    if length < 0x80:
+        out.append(length)
+    else:
+        raw = _encode(value)
+        write_uvarint(out, length)
     out += raw
 
 

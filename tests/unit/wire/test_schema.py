@@ -139,3 +139,50 @@ def test_the_made_text_is_what_one_would_write() -> None:
         "def write_HeartbeatResponse(out, message):",
         "    out += fixed_ih(message.throttle_time_ms, message.error_code)",
     ]
+
+
+def test_what_nearly_every_message_has_is_written_without_a_call() -> None:
+    """Are fixed elements, short counts and the sign for no tags where they stand, and one tag of known size too?"""
+    (commits,) = (message for message in load_messages("offset_commit") if message.name == "OffsetCommitResponse")
+    (offset,) = (message for message in load_messages("group_records") if message.name == "OffsetCommitValue")
+
+    assert writer_source(commits, 9).splitlines()[2:9] == [
+        "def write_OffsetCommitResponseTopic(out, message):",
+        "    write_compact_string(out, message.name)",
+        "    items = message.partitions",
+        "    count = len(items) + 1",
+        "    out.append(count) if count < 128 else write_uvarint(out, count)",
+        "    for item in items:",
+        "        out += fixed_ihx(item.partition_index, item.error_code)",
+    ]
+    assert writer_source(offset, 4).splitlines()[-5:] == [
+        "    if message.topic_id.int == default_OffsetCommitValue.topic_id.int:",
+        "        out.append(0)",
+        "    else:",
+        r"        out += b'\x01\x00\x10'",
+        "        out += fixed_u(message.topic_id.int.to_bytes(16, 'big'))",
+    ]
+    assert reader_source(commits, 9).splitlines()[3] == "    at = skip_tags(view, at, budget) if view[at] else at + 1"
+
+
+@pytest.mark.parametrize("count", [0, 1, 126, 127, 128, 300])
+def test_any_number_of_elements_comes_back(count: int) -> None:
+    """Is a count told right on both sides of what one byte can say?"""
+    (message,) = parse_schema(TEXT)
+    pet = Pet(toys=tuple(Toy(b"x") for _ in range(count)))
+
+    assert pet == decode(compile_reader(message, 2, CLASSES), encode(compile_writer(message, 2, CLASSES), pet))
+
+
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 128, 0x7FFF])
+def test_texts_of_any_length_come_back(length: int) -> None:
+    """Is a text told right on both sides of what one byte of length can say?"""
+    (message,) = parse_schema(TEXT)
+    pet = Pet(name="x" * length)
+
+    data = encode(compile_writer(message, 2, CLASSES), pet)
+
+    assert pet == decode(compile_reader(message, 2, CLASSES), data)
+    for cut in {0, 1, length // 2, length} - {length + 1}:
+        with pytest.raises(MalformedRequest):
+            decode(compile_reader(message, 2, CLASSES), data[:cut])
