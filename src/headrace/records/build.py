@@ -1,6 +1,6 @@
 """Record batches made by us: for coordinators, tools, tests, and batches the broker has to write anew."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headrace.records.batch import (
@@ -75,6 +75,45 @@ def build_batch(
     return assemble(header, payload, level)
 
 
+def build_entries(
+    entries: Iterable[tuple[bytes, bytes | None]],
+    timestamp: int,
+    *,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
+    transactional: bool = False,
+) -> bytearray:
+    """One batch of keys and values with one timestamp and nothing else, as a coordinator writes them; HOT."""
+    batch = bytearray(HEADER_BYTES)
+    count = 0
+    for key, value in entries:
+        if value is not None and count < _SHORT and len(key) < _SHORT and len(value) < _SHORT:
+            _write_short(batch, key, value, 0, count)
+        else:
+            batch += encode_record(NewRecord(timestamp, key, value), timestamp_delta=0, offset_delta=count)
+        count += 1
+    assert count, "a new batch has at least one record"
+    HEADER.pack_into(
+        batch,
+        0,
+        0,
+        len(batch) - LENGTH_OVERHEAD,
+        NO_EPOCH,
+        MAGIC,
+        0,
+        TRANSACTIONAL if transactional else 0,
+        count - 1,
+        timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        NO_SEQUENCE,
+        count,
+    )
+    seal(batch)
+    return batch
+
+
 def assemble(header: BatchHeader, payload: Bytes, level: int | None = None) -> bytearray:
     """The batch of this header and these still uncompressed records; its length and CRC are worked out here."""
     body = compress(header.attributes & CODEC_MASK, payload, level)
@@ -97,7 +136,9 @@ def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int)
         and len(key) < _SHORT
         and len(value) < _SHORT
     ):
-        return _encode_short(key, value, timestamp_delta, offset_delta)
+        encoded = bytearray()
+        _write_short(encoded, key, value, timestamp_delta, offset_delta)
+        return encoded
     body = bytearray(1)
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
@@ -112,16 +153,18 @@ def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int)
     return encoded
 
 
-def _encode_short(key: Bytes, value: Bytes, timestamp_delta: int, offset_delta: int) -> bytearray:
+def _write_short(out: bytearray, key: Bytes, value: Bytes, timestamp_delta: int, offset_delta: int) -> None:
     """A record whose numbers fit into one byte each, as most of a coordinator's do: a third of the price."""
-    size = len(key) + len(value) + _SHORT_FRAME_BYTES
-    encoded = bytearray((size << 1,) if size < _SHORT else (size << 1 & 0x7F | 0x80, size >> 6))
-    encoded += bytes((0, timestamp_delta << 1, offset_delta << 1, len(key) << 1))
-    encoded += key
-    encoded.append(len(value) << 1)
-    encoded += value
-    encoded.append(0)
-    return encoded
+    key_size, value_size = len(key), len(value)
+    size = key_size + value_size + _SHORT_FRAME_BYTES
+    if size < _SHORT:
+        out += bytes((size << 1, 0, timestamp_delta << 1, offset_delta << 1, key_size << 1))
+    else:
+        out += bytes((size << 1 & 0x7F | 0x80, size >> 6, 0, timestamp_delta << 1, offset_delta << 1, key_size << 1))
+    out += key
+    out.append(value_size << 1)
+    out += value
+    out.append(0)
 
 
 def move_timestamp(payload: Bytes, span: RecordSpan, *, timestamp_delta: int) -> bytearray:

@@ -68,15 +68,19 @@ def decode(
     return message
 
 
-def encode(write: Writer, message: Any) -> bytes:
-    """The bytes of one message."""
-    out = bytearray()
+def encode(write: Writer, message: Any, head: bytes = b"") -> bytes:
+    """The bytes of one message, behind others."""
+    out = bytearray(head)
+    _write(write, message, out)
+    return bytes(out)
+
+
+def _write(write: Writer, message: Any, out: bytearray) -> None:
     try:
         write(out, message)
     except Exception as error:
         error.add_note(f"while encoding {type(message).__name__} with {write.__code__.co_filename}")
         raise
-    return bytes(out)
 
 
 @cache

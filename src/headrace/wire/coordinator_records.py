@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from headrace.model.errors import MalformedRequest
 from headrace.wire.codec import decode, encode, reader_of, writer_of
+from headrace.wire.compiler import Writer
 from headrace.wire.primitives import Buffer
 from headrace.wire.schema import load_messages
 
@@ -41,6 +42,7 @@ class RecordCodec:
                 else:
                     self._values[message.key] = (message.name, message.versions.last)
         self._value_versions = value_versions
+        self._writers: dict[type, tuple[Writer, bytes]] = {}
         # The same keys are written again and again: a group commits the same partitions every few seconds.
         self._encode_key = lru_cache(maxsize=_KEYS_KEPT)(self._new_key)
 
@@ -48,10 +50,15 @@ class RecordCodec:
         """A record's key and value as they stand in the log."""
         if value is None:
             return self._encode_key(key), None
-        name = type(value).__name__
+        known = self._writers.get(type(value))
+        if known is None:
+            known = self._writers[type(value)] = self._writer_for(type(value).__name__)
+        return self._encode_key(key), encode(known[0], value, known[1])
+
+    def _writer_for(self, name: str) -> tuple[Writer, bytes]:
+        """What writes a value, and what stands before it."""
         version = self._value_versions.get(name, 0)
-        writer = writer_of(self._names[name][0], name, version)
-        return self._encode_key(key), _TYPE.pack(version) + encode(writer, value)
+        return writer_of(self._names[name][0], name, version), _TYPE.pack(version)
 
     def _new_key(self, key: Any) -> bytes:
         name = type(key).__name__

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.records.batch import CorruptBatch, check_batch, read_header
-from headrace.records.build import NewRecord, build_batch, move_timestamp, write_varint
+from headrace.records.build import NewRecord, build_batch, build_entries, move_timestamp, write_varint
 from headrace.records.compression import CODEC_NAMES, CODECS
 from headrace.records.walk import Record, payload_of, read_varint, skim, walk, walk_payload
 
@@ -110,6 +110,30 @@ def test_what_is_built_is_walked(records: list[NewRecord], codec: str, base_offs
     assert header.codec == CODECS[codec]
     assert header.max_timestamp == max(record.timestamp for record in records)
     assert expected(records, base_offset) == plain(walk(batch))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.binary(max_size=80), st.none() | st.binary(max_size=80)), min_size=1, max_size=70),
+    st.integers(0, 2**41),
+    st.none() | st.tuples(st.integers(0, 2**62), st.integers(0, 2**15 - 1)),
+)
+def test_entries_are_a_batch_like_any_other(
+    entries: list[tuple[bytes, bytes | None]], timestamp: int, producer: tuple[int, int] | None
+) -> None:
+    """Is a coordinator's batch, built in one go, the one that its records would make?"""
+    producer_id, producer_epoch = producer or (-1, -1)
+    transactional = producer is not None
+    expected = build_batch(
+        [NewRecord(timestamp, key, value) for key, value in entries],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=transactional,
+    )
+
+    assert expected == build_entries(
+        entries, timestamp, producer_id=producer_id, producer_epoch=producer_epoch, transactional=transactional
+    )
 
 
 @pytest.mark.parametrize("codec", CODEC_NAMES)

@@ -1,5 +1,7 @@
 """The records of the coordinators' topics, in Kafka's bytes."""
 
+from uuid import UUID
+
 import pytest
 
 from headrace.model.errors import MalformedRequest
@@ -29,6 +31,15 @@ def test_an_offset_is_kafkas_bytes():
     )
     assert key == b"\0\1\0\1g\0\1t\0\0\0\3"
     assert value == b"\0\4" + (5).to_bytes(8, "big") + b"\xff\xff\xff\xff" + b"\2m" + bytes(8) + b"\0"
+
+
+def test_an_offset_may_tell_its_topics_id():
+    """Is the id of a topic the tagged field that Kafka writes (KIP-848)?"""
+    topic_id = UUID(int=2**127 + 5)
+    key, value = OffsetCommitKey(group="g", topic="t"), OffsetCommitValue(offset=5, topic_id=topic_id)
+    written = GROUP_RECORDS.encode(key, value)
+    assert written[1].endswith(bytes(8) + b"\1\0\x10" + topic_id.bytes)
+    assert GROUP_RECORDS.decode(*written) == (key, value)
 
 
 def test_a_key_without_a_value_is_a_tombstone():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest, StorageFault
 from headrace.records.batch import TRANSACTIONAL, check_batch, read_header, split_batches
-from headrace.records.build import NewRecord, build_batch
+from headrace.records.build import build_entries
 from headrace.records.control import read_end_marker
 from headrace.records.walk import walk
 from headrace.wire.coordinator_records import UnknownRecord
@@ -208,10 +208,11 @@ class Shard(Generic[CoreT]):
             self._deliver_when_safe(outcome)
 
     def _append(self, outcome: Outcome, now_ms: int) -> None:
-        pairs = [self._codec.encode(key, value) for key, value in outcome.records]
+        encode = self._codec.encode
         producer_id, producer_epoch = outcome.producer or (-1, -1)
-        batch = build_batch(
-            [NewRecord(timestamp=now_ms, key=key, value=value) for key, value in pairs],
+        batch = build_entries(
+            [encode(key, value) for key, value in outcome.records],
+            now_ms,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             transactional=outcome.producer is not None,
