@@ -16,13 +16,15 @@ from functools import cache, partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from headrace.broker import handlers
 from headrace.broker.api import Api, Call
 from headrace.broker.controller import NotController
 from headrace.broker.handler_index import ENTRIES, Entry
 from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
-from headrace.wire.codec import decode_request, encode_response
+from headrace.wire.codec import decode_request, frame_response
 from headrace.wire.header import parse_request_header, response_header
 from headrace.wire.messages.add_raft_voter import AddRaftVoterResponse
 from headrace.wire.messages.describe_quorum import DescribeQuorumResponse
@@ -89,9 +91,8 @@ def _module(name: str) -> Any:
 
 def frame(header: RequestHeader, message: Any) -> Buffers:
     """A response with its length and header before it."""
-    head = response_header(header.api_key, header.api_version, header.correlation_id)
-    body = encode_response(header.api_key, header.api_version, message)
-    return ((len(head) + len(body)).to_bytes(4, "big") + head, body)
+    api_key, version, correlation_id, _, _ = header
+    return (frame_response(api_key, version, message, response_header(api_key, version, correlation_id)),)
 
 
 async def answer_here(call: Call, api: Api, message: Any) -> Any:
@@ -165,7 +166,10 @@ class Dispatch:
             if api.is_forwarded or api.refuse is not None:
                 return self._decided(call, api, request)
             message = api.handle(call, decode_request(header.api_key, header.api_version, request, header.body))
-            return self._later(call, message) if inspect.isawaitable(message) else frame(header, message)
+            # Most answers are there at once, and to ask whether one can be awaited takes longer.
+            if isinstance(message, Struct) or not inspect.isawaitable(message):
+                return frame(header, message)
+            return self._later(call, message)
         except (MalformedRequest, CloseConnection):
             raise
         except Exception as bug:
@@ -226,8 +230,7 @@ class Dispatch:
         from headrace.broker.handlers.api18_api_versions import unsupported  # noqa: PLC0415 - a cycle otherwise
 
         head = response_header(API_VERSIONS, 0, header.correlation_id)
-        body = encode_response(API_VERSIONS, 0, unsupported(self._apis))
-        return ((len(head) + len(body)).to_bytes(4, "big") + head, body)
+        return (frame_response(API_VERSIONS, 0, unsupported(self._apis), head),)
 
     async def drain(self) -> None:
         """Let the requests under way finish, for a moment, then end them."""

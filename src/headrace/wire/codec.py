@@ -5,6 +5,7 @@ Decoding is for bytes that strangers send; whatever is wrong with them is one Ma
 of our own; what is wrong there is our mistake and flies as the error it is, with a note saying which message it was.
 """
 
+import struct
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,7 @@ from headrace.wire.compiler import Classes, Reader, Writer, compile_reader, comp
 from headrace.wire.primitives import BAD_BYTES, AmpleBudget, Budget, Buffer
 from headrace.wire.schema import Message, load_messages
 
+_LENGTH = struct.Struct(">i")
 _METADATA = 3
 _CREATE_PARTITIONS = 37
 
@@ -53,6 +55,15 @@ def encode_request(api_key: int, version: int, message: Any) -> bytes:
 def encode_response(api_key: int, version: int, message: Any) -> bytes:
     """A response's body, without header or frame length."""
     return encode(_api_writer(api_key, version, "Response"), message)
+
+
+def frame_response(api_key: int, version: int, message: Any, head: bytes) -> bytearray:
+    """A response as it goes over the wire: its length, its header, its body."""
+    frame = bytearray(_LENGTH.size)
+    frame += head
+    _write(_api_writer(api_key, version, "Response"), message, frame)
+    _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
+    return frame
 
 
 def decode(

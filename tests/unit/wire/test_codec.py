@@ -10,7 +10,7 @@ import pytest
 
 from headrace.model.errors import MalformedRequest
 from headrace.wire.apis import APIS, Api
-from headrace.wire.codec import decode_request, decode_response, encode_request, encode_response
+from headrace.wire.codec import decode_request, decode_response, encode_request, encode_response, frame_response
 from headrace.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from headrace.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from headrace.wire.messages.describe_producers import DescribeProducersRequest
@@ -48,6 +48,14 @@ def test_all_apis_kio_knows_are_here() -> None:
     assert APIS[0][3:] == (3, 13, 9)
     assert APIS[FETCH][3:] == (4, 18, 12)
     assert APIS[API_VERSIONS][3:] == (0, 4, 3)
+
+
+def test_a_framed_response_is_its_length_its_header_and_its_body() -> None:
+    """Does a frame hold what was to be in it, and say how long that is?"""
+    message = ApiVersionsResponse(error_code=35)
+    expected = b"head" + encode_response(API_VERSIONS, 3, message)
+
+    assert struct.pack(">i", len(expected)) + expected == frame_response(API_VERSIONS, 3, message, b"head")
 
 
 def test_the_position_may_be_anywhere() -> None:
