@@ -7,7 +7,9 @@ of the markers. So each offset has a number that counts the log's records of off
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +20,7 @@ Place = tuple[str, int]
 """A topic and a partition."""
 
 
-class Committed(NamedTuple):
+class Committed(Struct, frozen=True, gc=False):
     """An offset, and its place in the order of commits."""
 
     value: OffsetCommitValue
@@ -70,8 +72,11 @@ class OffsetStore:
 
     def put(self, group_id: str, place: Place, value: OffsetCommitValue) -> None:
         """An offset was committed."""
-        self._order += 1
-        self._committed.setdefault(group_id, {})[place] = Committed(value, self._order)
+        self._order = order = self._order + 1
+        committed = self._committed.get(group_id)
+        if committed is None:
+            committed = self._committed[group_id] = {}
+        committed[place] = Committed(value, order)
 
     def put_pending(self, group_id: str, place: Place, value: OffsetCommitValue, producer_id: int) -> None:
         """An offset was committed within a transaction."""

@@ -40,6 +40,8 @@ TOMBSTONES_MAX = 5_000
 _RECORD_OVERHEAD_BYTES = 96
 """A generous guess at what a commit's record needs besides its names and metadata."""
 _UTF8_BYTES_MAX = 4
+_NONE = ErrorCode.NONE
+"""A member of an enumeration is looked up more slowly than anything else is done to an offset."""
 
 
 class NewOffset(Struct, frozen=True, kw_only=True, gc=False):
@@ -163,14 +165,17 @@ def _write(
     now_ms: int,
 ) -> tuple[ErrorCode, ...]:
     limits = groups.limits
-    errors = [_refusal(offset, check, limits.offset_metadata_max) for offset in command.offsets]
-    accepted = [offset for offset, error in zip(command.offsets, errors, strict=True) if error is ErrorCode.NONE]
+    metadata_max = limits.offset_metadata_max
+    errors = [_refusal(offset, check, metadata_max) for offset in command.offsets]
+    accepted: Sequence[NewOffset] = command.offsets
+    if any(errors):
+        accepted = [offset for offset, error in zip(accepted, errors, strict=True) if error is _NONE]
     if not _fits(command.group_id, accepted, limits.write_bytes_max):
         raise KafkaError(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, "The commit is larger than one write to the log.")
     expire_timestamp = NO_EXPIRY if command.retention_ms == NO_RETENTION else now_ms + command.retention_ms
-    producer_id = -1 if outcome.producer is None else outcome.producer[0]
+    group_id = command.group_id
     for offset in accepted:
-        key = OffsetCommitKey(group=command.group_id, topic=offset.topic, partition=offset.partition)
+        key = OffsetCommitKey(group=group_id, topic=offset.topic, partition=offset.partition)
         value = OffsetCommitValue(
             offset=offset.offset,
             leader_epoch=offset.leader_epoch,
@@ -179,14 +184,20 @@ def _write(
             expire_timestamp=expire_timestamp,
             topic_id=offset.topic_id,
         )
-        groups.replay(key, value, producer_id)
+        # What `Groups.replay` does with an offset, without looking for it.
+        if outcome.producer is None:
+            replay_offset(groups, key, value)
+        else:
+            replay_pending(groups, key, value, outcome.producer[0])
         outcome.records.append((key, value))
     return tuple(errors)
 
 
 def _fits(group_id: str, offsets: Sequence[NewOffset], bytes_max: int) -> bool:
     """Whether a commit is no more than one write; it is only measured where it might be."""
-    length = sum(_RECORD_OVERHEAD_BYTES + len(each.metadata) + len(each.topic) + len(group_id) for each in offsets)
+    length = (_RECORD_OVERHEAD_BYTES + len(group_id)) * len(offsets)
+    for each in offsets:
+        length += len(each.metadata) + len(each.topic)
     if length * _UTF8_BYTES_MAX <= bytes_max:
         return True
     own = _RECORD_OVERHEAD_BYTES + len(group_id.encode())
@@ -202,7 +213,7 @@ def _refusal(offset: NewOffset, check: Callable[[str, UUID, int], None] | None, 
             check(offset.topic, offset.topic_id, offset.partition)
         except KafkaError as error:
             return error.code
-    return ErrorCode.NONE
+    return _NONE
 
 
 # --- fetch
