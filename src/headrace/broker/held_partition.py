@@ -156,6 +156,10 @@ class HeldPartition:
         if self._fetch_waiters:
             self.wake_fetches()
 
+    def is_safe(self, end_offset: int) -> bool:
+        """Whether `when_safe` would call at once, and with good news."""
+        return self.fault is None and self.log.high_watermark >= end_offset
+
     def when_safe(self, end_offset: int, done: Callable[[KafkaError | None], None]) -> None:
         """Call `done` when everything below `end_offset` is safe, or cannot be made so."""
         if self.fault is not None:

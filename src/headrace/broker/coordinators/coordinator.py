@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
@@ -33,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 _INT32 = 0xFFFFFFFF
 _RELOAD_DELAY_S = 1.0
+_HASHES_KEPT = 4_096
+"""The same groups come again and again, and a hash takes as long as all else that it takes to find a shard."""
+_HASHED_CHARS_MAX = 256
+"""No peer may fill our memory with long names."""
 
 LOADS_AT_ONCE = 1
 """Shards of one coordinator that read their logs at a time; each holds a thread and keeps others from a core."""
@@ -263,9 +268,16 @@ class Coordinator(Generic[CoreT]):
 
 def java_hash(text: str) -> int:
     """`String.hashCode` of Java, over UTF-16 code units, as a signed 32-bit number; its minimum counts as 0."""
+    return _known_hash(text) if len(text) <= _HASHED_CHARS_MAX else _new_hash(text)
+
+
+def _new_hash(text: str) -> int:
     value = 0
     units = text.encode("utf-16-be")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & _INT32
     value = value - (1 << 32) if value >> 31 else value
     return 0 if value == -(1 << 31) else value
+
+
+_known_hash = lru_cache(maxsize=_HASHES_KEPT)(_new_hash)

@@ -146,7 +146,7 @@ class Shard(Generic[CoreT]):
         token = asyncio.get_running_loop().create_future()
         self._waiting.add(token)
         try:
-            self._run(lambda now_ms: step(token, now_ms))
+            self._run(step, token)
         except KafkaError:
             self._waiting.discard(token)
             raise
@@ -180,12 +180,13 @@ class Shard(Generic[CoreT]):
         elif not self._is_closed:
             self._afterwards.append(step)
 
-    def _run(self, step: Callable[[int], Outcome]) -> None:
+    def _run(self, step: Callable[..., Outcome], *on_behalf: Any) -> None:
+        """Run a step, which gets who it is for, if anybody, and the time."""
         if not self._is_loaded:
             raise self._refusal()
         now_ms = self._clock()
         try:
-            outcome = step(now_ms)
+            outcome = step(*on_behalf, now_ms)
         except KafkaError:
             # Refused before anything changed: that is a core's promise for an error it raises.
             raise
@@ -247,6 +248,9 @@ class Shard(Generic[CoreT]):
     def _deliver_when_safe(self, outcome: Outcome) -> None:
         partition = self.partition
         end_offset = partition.log.log_end_offset
+        if partition.is_safe(end_offset):
+            self._tell(outcome)
+            return
         loop = asyncio.get_running_loop()
         pending = _Pending(self._core, outcome, loop.time() + self._write_timeout_s)
         partition.when_safe(end_offset, lambda error: self._deliver(pending, error))
@@ -268,10 +272,13 @@ class Shard(Generic[CoreT]):
             self._give_up()
             return
         # That replicas have gone since changes nothing: what is committed was on enough of them.
-        for token, answer in pending.outcome.replies:
+        self._tell(pending.outcome)
+
+    def _tell(self, outcome: Outcome) -> None:
+        for token, answer in outcome.replies:
             if not token.done():
                 token.set_result(answer)
-        for effect in pending.outcome.effects:
+        for effect in outcome.effects:
             self._on_effect(self, effect)
 
     def _on_late(self) -> None:

@@ -28,6 +28,7 @@ def tallies(desk):
 def held(monkeypatch):
     """Nothing becomes safe before the test says so."""
     held = Held()
+    monkeypatch.setattr(Partition, "is_safe", lambda _, offset: False)
     monkeypatch.setattr(Partition, "when_safe", lambda _, offset, done: held.add(offset, done))
     return held
 

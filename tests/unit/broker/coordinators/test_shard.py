@@ -35,6 +35,20 @@ def test_a_reply_comes_when_its_record_is_safe(desk, tallies):
     assert desk.run(mark_twice()) == ([1, 2], 2)
 
 
+def test_a_reply_that_is_true_already_is_there_at_once(desk, tallies):
+    """Has somebody whose step writes nothing the answer without waiting, unless something before it is not safe yet?"""
+
+    async def look():
+        shard = tallies.shard_for("a")
+        first = shard.begin(lambda token, now: Outcome().reply(token, "nothing before"))
+        marking = shard.begin(lambda token, now: shard.core.mark("a", token, now))
+        second = shard.begin(lambda token, now: Outcome().reply(token, "behind a mark"))
+        done = first.done(), marking.done(), second.done()
+        return done, await first, await marking, await second
+
+    assert desk.run(look()) == ((True, False, False), "nothing before", 1, "behind a mark")
+
+
 def test_a_reply_may_come_from_a_later_step(desk, tallies):
     """Can one who waits be answered by what somebody else does?"""
 
@@ -201,6 +215,12 @@ def test_a_timer_wakes_the_core_once(desk, tallies):
 def test_hashing_is_javas(text, expected):
     """Does every key fall where Kafka lets it fall?"""
     assert java_hash(text) == expected
+
+
+def test_long_keys_are_hashed_as_short_ones():
+    """Does a key fall where Kafka lets it fall that is too long to be remembered?"""
+    expected = sum(ord("a") * 31**place for place in range(300)) % 2**32
+    assert java_hash("a" * 300) % 2**32 == expected
 
 
 def test_who_asks_while_the_topic_is_made_waits_for_its_coordinators(desk):
