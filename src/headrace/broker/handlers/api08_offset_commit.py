@@ -12,6 +12,7 @@ KIPs: 211 (v5), 320 leader epochs (v6), 345 static membership (v7), 848 member e
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.api import Api, Call
@@ -26,92 +27,96 @@ from headrace.wire.messages.offset_commit import (
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
     from headrace.wire.messages.offset_commit import OffsetCommitRequestTopic
 
 MEMBER_EPOCHS_FIRST = 9
 TOPIC_IDS_FIRST = 10
 
-Place = tuple[int, int]
-"""Which topic of a request, and which partition of it."""
+_UNKNOWN_GROUP = ErrorCode.GROUP_ID_NOT_FOUND
+_UNKNOWN_GROUP_BEFORE = ErrorCode.ILLEGAL_GENERATION
+
+Refused = list[ErrorCode | None]
+"""For each partition of a request, in order: why it is refused, None where the group decides."""
 
 
 def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
     """Note how far a group has read; at once where nothing has to be waited for."""
-    refused: dict[Place, ErrorCode] = {}
-    wanted: dict[Place, NewOffset] = {}
-    for number, topic in enumerate(request.topics):
-        _sort_out(call, number, topic, wanted, refused)
+    refused: Refused = []
+    wanted: list[NewOffset] = []
+    for topic in request.topics:
+        _sort_out(call, topic, wanted, refused)
     if not wanted:
-        return _response(request, refused)
+        return _response(request, refused, iter(()))
     try:
-        reply = _begin(call, request, tuple(wanted.values()))
+        reply = _begin(call, request, tuple(wanted))
     except KafkaError as error:
-        return _response(request, refused | dict.fromkeys(wanted, error.code))
+        return _response(request, refused, repeat(error.code))
     if reply.done():
-        return _response(request, refused | _errors(wanted, reply.result()))
-    return _finish(request, refused, wanted, reply)
+        return _response(request, refused, _errors(reply.result()))
+    return _finish(request, refused, reply)
 
 
-async def _finish(
-    request: OffsetCommitRequest,
-    refused: dict[Place, ErrorCode],
-    wanted: dict[Place, NewOffset],
-    reply: asyncio.Future[Any],
-) -> OffsetCommitResponse:
-    return _response(request, refused | _errors(wanted, await reply))
+async def _finish(request: OffsetCommitRequest, refused: Refused, reply: asyncio.Future[Any]) -> OffsetCommitResponse:
+    return _response(request, refused, _errors(await reply))
 
 
-def _errors(wanted: dict[Place, NewOffset], reply: Any) -> dict[Place, ErrorCode]:
-    if isinstance(reply, KafkaError):
-        return dict.fromkeys(wanted, reply.code)
-    return dict(zip(wanted, reply, strict=True))
+def _errors(reply: Any) -> Iterator[ErrorCode]:
+    """What the group says to each offset it was given."""
+    return repeat(reply.code) if isinstance(reply, KafkaError) else iter(reply)
 
 
-def _response(request: OffsetCommitRequest, errors: dict[Place, ErrorCode]) -> OffsetCommitResponse:
+def _response(request: OffsetCommitRequest, refused: Refused, decided: Iterator[ErrorCode]) -> OffsetCommitResponse:
+    errors = iter([next(decided) if error is None else error for error in refused])
     return OffsetCommitResponse(
         topics=tuple(
-            OffsetCommitResponseTopic(
-                topic_id=topic.topic_id,
-                name=topic.name,
-                partitions=tuple(
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=int(errors[number, place])
-                    )
-                    for place, partition in enumerate(topic.partitions)
-                ),
-            )
-            for number, topic in enumerate(request.topics)
+            [
+                OffsetCommitResponseTopic(
+                    topic_id=topic.topic_id,
+                    name=topic.name,
+                    partitions=tuple(
+                        [
+                            OffsetCommitResponsePartition(
+                                partition_index=partition.partition_index, error_code=next(errors)
+                            )
+                            for partition in topic.partitions
+                        ]
+                    ),
+                )
+                for topic in request.topics
+            ]
         )
     )
 
 
-def _sort_out(
-    call: Call,
-    number: int,
-    topic: OffsetCommitRequestTopic,
-    wanted: dict[Place, NewOffset],
-    refused: dict[Place, ErrorCode],
-) -> None:
-    """Which partitions of a topic are there, by their place in the request."""
+def _sort_out(call: Call, topic: OffsetCommitRequestTopic, wanted: list[NewOffset], refused: Refused) -> None:
+    """Which partitions of a topic are there."""
     metadata = call.broker.metadata
     by_id = call.version >= TOPIC_IDS_FIRST
-    known = metadata.topics_by_id.get(topic.topic_id) if by_id else metadata.topics.get(topic.name)
-    for place, partition in enumerate(topic.partitions):
-        if known is None:
-            refused[number, place] = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not 0 <= partition.partition_index < len(known.partitions):
-            refused[number, place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        else:
-            wanted[number, place] = NewOffset(
-                topic=known.name,
-                topic_id=topic.topic_id,
-                partition=partition.partition_index,
+    topic_id = topic.topic_id
+    known = metadata.topics_by_id.get(topic_id) if by_id else metadata.topics.get(topic.name)
+    if known is None:
+        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        refused += [error] * len(topic.partitions)
+        return
+    name, count = known.name, len(known.partitions)
+    for partition in topic.partitions:
+        index = partition.partition_index
+        if not 0 <= index < count:
+            refused.append(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            continue
+        refused.append(None)
+        wanted.append(
+            NewOffset(
+                topic=name,
+                topic_id=topic_id,
+                partition=index,
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
                 metadata=partition.committed_metadata or "",
             )
+        )
 
 
 def _begin(call: Call, request: OffsetCommitRequest, offsets: tuple[NewOffset, ...]) -> asyncio.Future[Any]:
@@ -123,7 +128,7 @@ def _begin(call: Call, request: OffsetCommitRequest, offsets: tuple[NewOffset, .
         instance_id=request.group_instance_id,
         generation_id=request.generation_id_or_member_epoch,
         retention_ms=request.retention_time_ms,
-        unknown_group=ErrorCode.GROUP_ID_NOT_FOUND if knows_member_epochs else ErrorCode.ILLEGAL_GENERATION,
+        unknown_group=_UNKNOWN_GROUP if knows_member_epochs else _UNKNOWN_GROUP_BEFORE,
         knows_member_epochs=knows_member_epochs,
     )
     shard = call.broker.groups.shard_for(request.group_id)
