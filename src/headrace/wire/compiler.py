@@ -2,8 +2,9 @@
 
 Both are made as source text and compiled once, on first use. The text is what one would write by hand: neighbouring
 fields of fixed size are one `struct` call, everything else is one line per field that calls `primitives`. What nearly
-every message has is written out where it stands, since a call costs more than the work: counts below 128, no tagged
-fields, elements that are nothing but fixed fields. To see it, print `reader_source(message, version)`.
+every message has is written out where it stands, since a call costs more than the work: counts below 128, empty
+strings, no tagged fields, elements that are nothing but fixed fields. To see it, print `reader_source(message,
+version)`.
 
 Names in the made text: `v_…` are field values, `read_…`/`write_…` are either primitives or the message's own structs.
 """
@@ -183,7 +184,8 @@ def _field_reader(message: Message, field: Field, version: int) -> Iterator[str]
         yield from _array_reader(message, field, version)
     elif not field.is_struct:
         primitive = _primitive("read", field.type, flexible=flexible, nullable=nullable)
-        yield f"v_{field.name}, at = {primitive}(view, at)"
+        empty = '("", at + 1) if view[at] == 1 else ' * (flexible and field.type == "string")
+        yield f"v_{field.name}, at = {empty}{primitive}(view, at)"
     elif nullable:
         # KIP-893: one byte before a nullable struct, negative for null; in a tagged field it is 0 for null.
         yield "absent = view[at] > 127" if field.tag is None else "absent = not view[at]"
@@ -281,7 +283,9 @@ def _group_writer(message: Message, group: list[Field], version: int, out: str) 
 
 def _fixed_writer(group: list[Field], owner: str, more: str = "") -> str:
     """The bytes of neighbouring fixed fields."""
-    values = (f"{owner}.{field.name}{_UUID_BYTES * (field.type == 'uuid')}" for field in group)
+    values = [f"{owner}.{field.name}{_UUID_BYTES * (field.type == 'uuid')}" for field in group]
+    if _codes(group) + more == _CODES["uuid"]:
+        return values[0]
     return f"{_call_name(_codes(group) + more)}({', '.join(values)})"
 
 
@@ -291,7 +295,8 @@ def _field_writer(message: Message, field: Field, version: int, out: str) -> Ite
         yield from _array_writer(message, field, version, out)
     elif not field.is_struct:
         kind = "string" if field.type == "string" else "bytes"
-        yield f"{_primitive('write', kind, flexible=flexible, nullable=nullable)}({out}, message.{field.name})"
+        empty = f'{out}.append(1) if message.{field.name} == "" else ' * (flexible and kind == "string")
+        yield f"{empty}{_primitive('write', kind, flexible=flexible, nullable=nullable)}({out}, message.{field.name})"
     elif nullable:
         yield f"if message.{field.name} is None:"
         yield f"{_INDENT}{out}.append({255 if field.tag is None else 0})"

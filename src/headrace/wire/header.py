@@ -26,6 +26,9 @@ class RequestHeader(NamedTuple):
     body: int
 
 
+_new_header = tuple.__new__
+
+
 def parse_request_header(view: Buffer) -> RequestHeader:
     """The header at the start of a request; MalformedRequest also if no such API exists, as nothing can answer it.
 
@@ -48,7 +51,7 @@ def parse_request_header(view: Buffer) -> RequestHeader:
     # A client id cut short was not noticed above.
     if end > len(view):
         raise MalformedRequest("truncated request header")
-    return RequestHeader(api_key, version, correlation_id, client_id, end)
+    return _new_header(RequestHeader, (api_key, version, correlation_id, client_id, end))
 
 
 def request_header(api_key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:

@@ -132,10 +132,8 @@ def _string(view: Buffer, at: int, length: int) -> tuple[str, int]:
 
 
 def _compact_string(view: Buffer, at: int, length: int) -> tuple[str, int]:
-    """A string whose first byte of length is read already; most are short, and many are empty."""
+    """A string whose first byte of length is read already; most are short."""
     at += 1
-    if length == 1:
-        return "", at
     if length > 0x7F:
         length, at = read_uvarint(view, at - 1)
         return _string(view, at, length - 1)

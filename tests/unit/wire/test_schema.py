@@ -148,7 +148,7 @@ def test_what_nearly_every_message_has_is_written_without_a_call() -> None:
 
     assert writer_source(commits, 9).splitlines()[2:9] == [
         "def write_OffsetCommitResponseTopic(out, message):",
-        "    write_compact_string(out, message.name)",
+        '    out.append(1) if message.name == "" else write_compact_string(out, message.name)',
         "    items = message.partitions",
         "    count = len(items) + 1",
         "    out.append(count) if count < 128 else write_uvarint(out, count)",
@@ -160,7 +160,7 @@ def test_what_nearly_every_message_has_is_written_without_a_call() -> None:
         "        out.append(0)",
         "    else:",
         r"        out += b'\x01\x00\x10'",
-        "        out += fixed_u(message.topic_id.int.to_bytes(16, 'big'))",
+        "        out += message.topic_id.int.to_bytes(16, 'big')",
     ]
     assert reader_source(commits, 9).splitlines()[3] == "    at = skip_tags(view, at, budget) if view[at] else at + 1"
 
