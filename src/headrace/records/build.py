@@ -27,6 +27,13 @@ _SHORT_FRAME_BYTES = 6
 """What such a record has besides its key and value: attributes, two deltas, two lengths, the number of headers."""
 
 
+_LENGTHS = [
+    bytes((size << 1,) if size < _SHORT else (size << 1 & 0x7F | 0x80, size >> 6))
+    for size in range(2 * _SHORT + _SHORT_FRAME_BYTES)
+]
+"""The length of such a record as a varint, by that length."""
+
+
 class NewRecord(NamedTuple):
     """A record still to be written."""
 
@@ -76,7 +83,7 @@ def build_batch(
 
 
 def build_entries(
-    entries: Iterable[tuple[bytes, bytes | None]],
+    entries: Iterable[tuple[Bytes, Bytes | None]],
     timestamp: int,
     *,
     producer_id: int = NO_PRODUCER_ID,
@@ -87,10 +94,19 @@ def build_entries(
     batch = bytearray(HEADER_BYTES)
     count = 0
     for key, value in entries:
-        if value is not None and count < _SHORT and len(key) < _SHORT and len(value) < _SHORT:
-            _write_short(batch, key, value, 0, count)
-        else:
+        key_size = len(key)
+        value_size = _SHORT if value is None else len(value)
+        if value is None or key_size >= _SHORT or value_size >= _SHORT or count >= _SHORT:
             batch += encode_record(NewRecord(timestamp, key, value), timestamp_delta=0, offset_delta=count)
+        else:
+            # As in `_encode_short`, here without a call and a buffer for each.
+            size = key_size + value_size + _SHORT_FRAME_BYTES
+            batch += _LENGTHS[size]
+            batch += bytes((0, 0, count << 1, key_size << 1))
+            batch += key
+            batch.append(value_size << 1)
+            batch += value
+            batch.append(0)
         count += 1
     assert count, "a new batch has at least one record"
     HEADER.pack_into(
@@ -136,9 +152,7 @@ def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int)
         and len(key) < _SHORT
         and len(value) < _SHORT
     ):
-        encoded = bytearray()
-        _write_short(encoded, key, value, timestamp_delta, offset_delta)
-        return encoded
+        return _encode_short(key, value, timestamp_delta, offset_delta)
     body = bytearray(1)
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
@@ -153,18 +167,15 @@ def encode_record(record: NewRecord, *, timestamp_delta: int, offset_delta: int)
     return encoded
 
 
-def _write_short(out: bytearray, key: Bytes, value: Bytes, timestamp_delta: int, offset_delta: int) -> None:
+def _encode_short(key: Bytes, value: Bytes, timestamp_delta: int, offset_delta: int) -> bytearray:
     """A record whose numbers fit into one byte each, as most of a coordinator's do: a third of the price."""
-    key_size, value_size = len(key), len(value)
-    size = key_size + value_size + _SHORT_FRAME_BYTES
-    if size < _SHORT:
-        out += bytes((size << 1, 0, timestamp_delta << 1, offset_delta << 1, key_size << 1))
-    else:
-        out += bytes((size << 1 & 0x7F | 0x80, size >> 6, 0, timestamp_delta << 1, offset_delta << 1, key_size << 1))
-    out += key
-    out.append(value_size << 1)
-    out += value
-    out.append(0)
+    encoded = bytearray(_LENGTHS[len(key) + len(value) + _SHORT_FRAME_BYTES])
+    encoded += bytes((0, timestamp_delta << 1, offset_delta << 1, len(key) << 1))
+    encoded += key
+    encoded.append(len(value) << 1)
+    encoded += value
+    encoded.append(0)
+    return encoded
 
 
 def move_timestamp(payload: Bytes, span: RecordSpan, *, timestamp_delta: int) -> bytearray:

@@ -21,6 +21,9 @@ _KEYS_KEPT: Final = 10_000
 Entry = tuple[Any, Any]
 """A record's key and its value, None where the key is forgotten."""
 
+EncodedEntry = tuple[bytes, bytes | bytearray | None]
+"""The same as it stands in the log."""
+
 
 class UnknownRecord(Exception):
     """A record of a type that a later version may know; to be passed over."""
@@ -50,13 +53,29 @@ class RecordCodec:
         """A record's key and value as they stand in the log."""
         if value is None:
             return self._encode_key(key), None
-        known = self._writers.get(type(value))
-        if known is None:
-            known = self._writers[type(value)] = self._writer_for(type(value).__name__)
-        return self._encode_key(key), encode(known[0], value, known[1])
+        write, head = self._writers.get(value.__class__) or self._writer_for(value.__class__)
+        return self._encode_key(key), encode(write, value, head)
 
-    def _writer_for(self, name: str) -> tuple[Writer, bytes]:
+    def encode_all(self, entries: Sequence[Entry]) -> list[EncodedEntry]:
+        """Keys and values of records as they stand in the log; HOT."""
+        encode_key, writers = self._encode_key, self._writers
+        encoded: list[EncodedEntry] = []
+        for key, value in entries:
+            if value is None:
+                encoded.append((encode_key(key), None))
+                continue
+            write, head = writers.get(value.__class__) or self._writer_for(value.__class__)
+            out = bytearray(head)
+            write(out, value)
+            encoded.append((encode_key(key), out))
+        return encoded
+
+    def _writer_for(self, kind: type) -> tuple[Writer, bytes]:
         """What writes a value, and what stands before it."""
+        found = self._writers[kind] = self._new_writer(kind.__name__)
+        return found
+
+    def _new_writer(self, name: str) -> tuple[Writer, bytes]:
         version = self._value_versions.get(name, 0)
         return writer_of(self._names[name][0], name, version), _TYPE.pack(version)
 

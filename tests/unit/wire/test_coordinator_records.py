@@ -74,6 +74,7 @@ def test_a_tagged_struct_may_be_null(classic, tagged):
 def test_every_family_comes_back(codec, key, value):
     """Is what was written what is read?"""
     assert codec.decode(*codec.encode(key, value)) == (key, value)
+    assert codec.encode_all([(key, value), (key, None)]) == [codec.encode(key, value), codec.encode(key, None)]
 
 
 def test_records_of_later_days_are_told_from_broken_ones():

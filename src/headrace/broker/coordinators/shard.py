@@ -209,10 +209,9 @@ class Shard(Generic[CoreT]):
             self._deliver_when_safe(outcome)
 
     def _append(self, outcome: Outcome, now_ms: int) -> None:
-        encode = self._codec.encode
         producer_id, producer_epoch = outcome.producer or (-1, -1)
         batch = build_entries(
-            [encode(key, value) for key, value in outcome.records],
+            self._codec.encode_all(outcome.records),
             now_ms,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
