@@ -40,6 +40,7 @@ TOMBSTONES_MAX = 5_000
 _RECORD_OVERHEAD_BYTES = 96
 """A generous guess at what a commit's record needs besides its names and metadata."""
 _UTF8_BYTES_MAX = 4
+_TOO_LARGE = ErrorCode.OFFSET_METADATA_TOO_LARGE
 _NONE = ErrorCode.NONE
 """A member of an enumeration is looked up more slowly than anything else is done to an offset."""
 
@@ -166,14 +167,17 @@ def _write(
 ) -> tuple[ErrorCode, ...]:
     limits = groups.limits
     metadata_max = limits.offset_metadata_max
-    errors = [_refusal(offset, check, metadata_max) for offset in command.offsets]
+    errors = [
+        _TOO_LARGE if len(offset.metadata) > metadata_max else _NONE if check is None else _refusal(offset, check)
+        for offset in command.offsets
+    ]
     accepted: Sequence[NewOffset] = command.offsets
     if any(errors):
         accepted = [offset for offset, error in zip(accepted, errors, strict=True) if error is _NONE]
     if not _fits(command.group_id, accepted, limits.write_bytes_max):
         raise KafkaError(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, "The commit is larger than one write to the log.")
     expire_timestamp = NO_EXPIRY if command.retention_ms == NO_RETENTION else now_ms + command.retention_ms
-    group_id = command.group_id
+    group_id, records, producer = command.group_id, outcome.records, outcome.producer
     for offset in accepted:
         key = OffsetCommitKey(group=group_id, topic=offset.topic, partition=offset.partition)
         value = OffsetCommitValue(
@@ -185,11 +189,11 @@ def _write(
             topic_id=offset.topic_id,
         )
         # What `Groups.replay` does with an offset, without looking for it.
-        if outcome.producer is None:
+        if producer is None:
             replay_offset(groups, key, value)
         else:
-            replay_pending(groups, key, value, outcome.producer[0])
-        outcome.records.append((key, value))
+            replay_pending(groups, key, value, producer[0])
+        records.append((key, value))
     return tuple(errors)
 
 
@@ -204,15 +208,12 @@ def _fits(group_id: str, offsets: Sequence[NewOffset], bytes_max: int) -> bool:
     return sum(own + len(each.metadata.encode()) + len(each.topic.encode()) for each in offsets) <= bytes_max
 
 
-def _refusal(offset: NewOffset, check: Callable[[str, UUID, int], None] | None, metadata_max: int) -> ErrorCode:
-    """Why one offset of a commit cannot be taken, if so."""
-    if len(offset.metadata) > metadata_max:
-        return ErrorCode.OFFSET_METADATA_TOO_LARGE
-    if check is not None:
-        try:
-            check(offset.topic, offset.topic_id, offset.partition)
-        except KafkaError as error:
-            return error.code
+def _refusal(offset: NewOffset, check: Callable[[str, UUID, int], None]) -> ErrorCode:
+    """Why a member must not commit one offset, if so."""
+    try:
+        check(offset.topic, offset.topic_id, offset.partition)
+    except KafkaError as error:
+        return error.code
     return _NONE
 
 
