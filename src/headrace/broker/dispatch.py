@@ -31,7 +31,7 @@ from headrace.wire.messages.describe_quorum import DescribeQuorumResponse
 from headrace.wire.messages.remove_raft_voter import RemoveRaftVoterResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from headrace.broker.broker import Broker
     from headrace.broker.faults import Faults
@@ -72,7 +72,7 @@ def _api(entry: Entry) -> Api:
         key=entry.key,
         low=entry.low,
         high=entry.high,
-        handle=partial(_first_import, entry.module, "handle"),
+        handle=_Late(entry.module),
         advertised_low=entry.advertised_low,
         controller=entry.controller,
         refuse=partial(_first_import, entry.module, "refuse") if entry.refuses else None,
@@ -82,6 +82,23 @@ def _api(entry: Entry) -> Api:
 def _first_import(module: str, function: str, *arguments: Any) -> Any:
     """What a function of a handler file's API answers."""
     return getattr(_module(module).API, function)(*arguments)
+
+
+class _Late:
+    """The function that answers an API, found when it is first asked something."""
+
+    __slots__ = ("_handle", "_module")
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._handle: Callable[[Call, Any], Any] | None = None
+
+    def __call__(self, call: Call, message: Any) -> Any:
+        """What the handler answers."""
+        handle = self._handle
+        if handle is None:
+            handle = self._handle = _module(self._module).API.handle
+        return handle(call, message)
 
 
 @cache

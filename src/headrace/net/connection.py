@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections import deque
 from dataclasses import dataclass
 from time import monotonic
@@ -27,6 +28,7 @@ from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_size_at = struct.Struct(">i").unpack_from
 _TURN_S = 0.005
 """How long the requests one connection has ready may keep the loop to themselves; one request may still take longer."""
 _WRITE_PIECES_MAX = 256
@@ -216,7 +218,7 @@ class Connection(asyncio.BufferedProtocol):
         position, end = 0, len(data)
         turn_ends = monotonic() + _TURN_S
         while end - position >= 4:
-            size = int.from_bytes(data[position : position + 4], "big", signed=True)
+            (size,) = _size_at(data, position)
             if not 0 < size <= self._limits.frame_bytes_max:
                 self._write_out()
                 self._refuse_size(size)
@@ -235,17 +237,19 @@ class Connection(asyncio.BufferedProtocol):
                 self._hold(data[position:])
                 self.loop.call_soon(self._resume)
                 return
-        self._keep(data[position:])
+        if position < end:
+            self._keep(data[position:])
+        else:
+            self.frame_since = 0.0
         self._write_out()
 
     def _keep(self, rest: memoryview) -> None:
         """Hold the beginning of the next frame until the rest of it comes."""
+        self.frame_since = self.heard_at
         have = len(rest) - 4
         if have < 0:
             self._head = bytes(rest)
-            self.frame_since = self.heard_at if rest else 0.0
             return
-        self.frame_since = self.heard_at
         size = int.from_bytes(rest[:4], "big", signed=True)
         self._frame = self._buffers.take(min(size, max(2 * have, FIRST_BYTES_MAX)), filled=have)
         self._frame[:have] = rest[4:]
