@@ -9,6 +9,7 @@ version)`.
 Names in the made text: `v_…` are field values, `read_…`/`write_…` are either primitives or the message's own structs.
 """
 
+import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
@@ -43,6 +44,7 @@ _UUID_BYTES = ".int.to_bytes(16, 'big')"
 _NO_TAGS = "x"
 """Behind fixed fields, the byte that says that no tagged fields follow: `struct` writes it as zero."""
 
+_VALUE = re.compile(r"\bv_")
 _INDENT = "    "
 
 
@@ -210,8 +212,7 @@ def _array_reader(message: Message, field: Field, version: int) -> Iterator[str]
         body = [
             "items = []",
             "for _ in range(count):",
-            f"{_INDENT}item, at = {_element_reader(field, flexible=flexible)}",
-            f"{_INDENT}items.append(item)",
+            *(_INDENT + line for line in _element_reader(message, field, version)),
             f"v_{field.name} = tuple(items)",
         ]
     if nullable:
@@ -222,12 +223,28 @@ def _array_reader(message: Message, field: Field, version: int) -> Iterator[str]
     yield from body
 
 
-def _element_reader(field: Field, *, flexible: bool) -> str:
+def _element_reader(message: Message, field: Field, version: int) -> Iterator[str]:
+    if field.is_struct and _is_leaf(message.structs[field.type], version):
+        *lines, returned = _struct_reader(message, field.type, version)
+        # Names of their own: the struct around it may have fields of the same names.
+        yield from (_VALUE.sub("e_", line) for line in lines)
+        made = _VALUE.sub("e_", returned).removeprefix("return ").removesuffix(", at")
+        yield f"items.append({made})"
+        return
     if field.is_struct:
-        return f"read_{field.type}(view, at, budget)"
-    if field.type == "uuid":
-        return "read_uuid(view, at)"
-    return f"{_primitive('read', field.type, flexible=flexible, nullable=False)}(view, at)"
+        read = f"read_{field.type}(view, at, budget)"
+    elif field.type == "uuid":
+        read = "read_uuid(view, at)"
+    else:
+        primitive = _primitive("read", field.type, flexible=message.flexible.cover(version), nullable=False)
+        read = f"{primitive}(view, at)"
+    yield f"item, at = {read}"
+    yield "items.append(item)"
+
+
+def _is_leaf(fields: tuple[Field, ...], version: int) -> bool:
+    """Whether a struct is so simple that an array of it is read without a call for each."""
+    return all(field.tag is None and not field.is_array and not field.is_struct for field in _present(fields, version))
 
 
 def _tags_reader(message: Message, struct_name: str, tagged: list[Field], version: int) -> Iterator[str]:
