@@ -22,6 +22,10 @@ from headrace.model.errors import HeadraceError
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
+BEFORE_COVERED = struct.Struct(">qiibI")
+COVERED = struct.Struct(">hiqqqhii")
+"""The header in two parts: up to the CRC, and what this covers."""
+COVERED_AT = BEFORE_COVERED.size
 LENGTH_OVERHEAD = 12
 """Bytes of a batch that its own length field does not count: the base offset and the length itself."""
 MAGIC = 2

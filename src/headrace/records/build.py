@@ -3,9 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from headrace.records.batch import (
+    BEFORE_COVERED,
     CODEC_MASK,
     CONTROL,
+    COVERED,
+    COVERED_AT,
     HEADER,
     HEADER_BYTES,
     LENGTH_OVERHEAD,
@@ -32,6 +37,9 @@ _LENGTHS = [
     for size in range(2 * _SHORT + _SHORT_FRAME_BYTES)
 ]
 """The length of such a record as a varint, by that length."""
+
+
+_new_header = tuple.__new__
 
 
 class NewRecord(NamedTuple):
@@ -89,7 +97,7 @@ def build_entries(
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = NO_EPOCH,
     transactional: bool = False,
-) -> bytearray:
+) -> tuple[bytearray, BatchHeader]:
     """One batch of keys and values with one timestamp and nothing else, as a coordinator writes them; HOT."""
     batch = bytearray(HEADER_BYTES)
     count = 0
@@ -109,25 +117,14 @@ def build_entries(
             batch.append(0)
         count += 1
     assert count, "a new batch has at least one record"
-    HEADER.pack_into(
-        batch,
-        0,
-        0,
-        len(batch) - LENGTH_OVERHEAD,
-        NO_EPOCH,
-        MAGIC,
-        0,
-        TRANSACTIONAL if transactional else 0,
-        count - 1,
-        timestamp,
-        timestamp,
-        producer_id,
-        producer_epoch,
-        NO_SEQUENCE,
-        count,
-    )
-    seal(batch)
-    return batch
+    attributes = TRANSACTIONAL if transactional else 0
+    covered = (attributes, count - 1, timestamp, timestamp, producer_id, producer_epoch, NO_SEQUENCE, count)
+    COVERED.pack_into(batch, COVERED_AT, *covered)
+    with memoryview(batch) as view:
+        crc = crc32c(view[COVERED_AT:])
+    place = (0, len(batch) - LENGTH_OVERHEAD, NO_EPOCH, MAGIC, crc)
+    BEFORE_COVERED.pack_into(batch, 0, *place)
+    return batch, _new_header(BatchHeader, place + covered)
 
 
 def assemble(header: BatchHeader, payload: Bytes, level: int | None = None) -> bytearray:

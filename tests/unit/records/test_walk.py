@@ -131,7 +131,7 @@ def test_entries_are_a_batch_like_any_other(
         transactional=transactional,
     )
 
-    assert expected == build_entries(
+    assert (expected, read_header(expected)) == build_entries(
         entries, timestamp, producer_id=producer_id, producer_epoch=producer_epoch, transactional=transactional
     )
 

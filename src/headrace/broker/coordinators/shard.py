@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from headrace.model.errors import ErrorCode, KafkaError, MalformedRequest, StorageFault
-from headrace.records.batch import TRANSACTIONAL, check_batch, read_header, split_batches
+from headrace.records.batch import TRANSACTIONAL, check_batch, split_batches
 from headrace.records.build import build_entries
 from headrace.records.control import read_end_marker
 from headrace.records.walk import walk
@@ -210,7 +210,7 @@ class Shard(Generic[CoreT]):
 
     def _append(self, outcome: Outcome, now_ms: int) -> None:
         producer_id, producer_epoch = outcome.producer or (-1, -1)
-        batch = build_entries(
+        batch, header = build_entries(
             self._codec.encode_all(outcome.records),
             now_ms,
             producer_id=producer_id,
@@ -218,7 +218,7 @@ class Shard(Generic[CoreT]):
             transactional=outcome.producer is not None,
         )
         self._check_leads()
-        self.partition.append(memoryview(batch), read_header(batch), now_ms)
+        self.partition.append(memoryview(batch), header, now_ms)
 
     def _check_leads(self) -> None:
         """KafkaError if the partition takes nothing, or nothing of this shard's epoch."""
