@@ -7,21 +7,21 @@ it; what a filter leaves out is passed over silently.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from headrace.client.records import TopicPartition
 from headrace.gateway.streams.event import Event
-from headrace.gateway.streams.position import print_compact, print_json
+from headrace.gateway.streams.position import compact_template, json_template
 from headrace.gateway.streams.tail import Tail
 
 ID_SHORT: Final = 512
 """Ids up to so many characters stand at every event."""
 ID_EVERY: Final = 100
 """Longer ones stand at one of so many, and at the last before a pause."""
-_PRINTERS: Final[dict[str, Callable[[Mapping[TopicPartition, int]], str]]] = {
-    "compact": print_compact,
-    "json": print_json,
+_TEMPLATES: Final[dict[str, Callable[[Iterable[TopicPartition]], str]]] = {
+    "compact": compact_template,
+    "json": json_template,
     "none": lambda _: "",
 }
 
@@ -36,7 +36,18 @@ class Shown(NamedTuple):
 class Cursor:
     """The positions of one stream."""
 
-    __slots__ = ("_dirty", "_key", "_left", "_passes", "_print", "_untold", "behind", "positions", "stops")
+    __slots__ = (
+        "_dirty",
+        "_key",
+        "_left",
+        "_make_template",
+        "_passes",
+        "_template",
+        "_untold",
+        "behind",
+        "positions",
+        "stops",
+    )
 
     def __init__(
         self,
@@ -56,7 +67,9 @@ class Cursor:
         self._key = key
         self._passes = passes
         self._left = count_max
-        self._print = _PRINTERS[ids]
+        self._make_template = _TEMPLATES[ids]
+        self._template = self._make_template(positions)
+        """The position as text, but for the offsets: only these change from one id to the next."""
         self._untold = 0
         """How far the client's position may be behind ours, in records."""
         self._settle(list(positions))
@@ -87,6 +100,7 @@ class Cursor:
         if place not in self.positions and self.stops is None:
             self.positions[place] = offset
             self.behind.add(place)
+            self._template = self._make_template(self.positions)
 
     def move(self, place: TopicPartition, offset: int) -> None:
         """Go on elsewhere."""
@@ -118,7 +132,7 @@ class Cursor:
     @property
     def text(self) -> str:
         """The position as the client gets it."""
-        return self._print(self.positions)
+        return self._template % tuple(self.positions.values()) if self._template else ""
 
     def untold(self) -> str:
         """The position, if the client does not know it yet."""

@@ -12,7 +12,9 @@ or -1 for the end. A topic without partitions (`trucks`, `trucks=@1700000000000`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -27,6 +29,7 @@ _END: Final = -1
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+_TOPIC_OF: Final = attrgetter("topic")
 
 Key = TypeVar("Key")
 
@@ -69,18 +72,17 @@ class _Entry(msgspec.Struct):
 # --- written
 
 
-def print_compact(offsets: Mapping[TopicPartition, int]) -> str:
-    """The short form."""
-    topics: dict[str, list[str]] = {}
-    for (topic, partition), offset in offsets.items():
-        topics.setdefault(topic, []).append(f"{partition}={offset}")
-    return ";".join(f"{topic}:{','.join(parts)}" for topic, parts in topics.items())
+def compact_template(places: Iterable[TopicPartition]) -> str:
+    """The short form of a position in these partitions, with %d where the offsets go in the same order."""
+    return ";".join(
+        f"{topic}:{','.join(f'{place.partition}=%d' for place in its)}" for topic, its in groupby(places, _TOPIC_OF)
+    )
 
 
-def print_json(offsets: Mapping[TopicPartition, int]) -> str:
-    """The form KafkaSSE has, which clients written for it read."""
-    entries = [{"topic": place.topic, "partition": place.partition, "offset": at} for place, at in offsets.items()]
-    return msgspec.json.encode(entries).decode()
+def json_template(places: Iterable[TopicPartition]) -> str:
+    """The form KafkaSSE has, which clients written for it read; with %d where the offsets go."""
+    entries = (f'{{"topic":"{place.topic}","partition":{place.partition},"offset":%d}}' for place in places)
+    return f"[{','.join(entries)}]"
 
 
 # --- read
