@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ from headrace.gateway.problem import Problem
 from headrace.gateway.route import JSON, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.types import Receive, Scope
 
+Put = Callable[[bytes], bool]
+"""Takes a piece of an answer that is under way, if there is room for it now; else it wants to be sent by `send`."""
+PUT = "headrace.put"
 _HANG_UP = "headrace.hang_up"
 _LINGER_S = 2.0
 """How long last words may take to be taken."""
@@ -28,6 +30,12 @@ _POLICY = 1008
 def hang_up(scope: Scope, last_words: bytes = b"") -> None:
     """Drop a client that takes nothing more; a polite end would wait until it has taken what lies there for it."""
     scope["extensions"][_HANG_UP](last_words)
+
+
+def put_of(scope: Scope) -> Put | None:
+    """The short way to a client, past everything that an answer goes through piece by piece; not all have one."""
+    put: Put | None = scope.get("extensions", {}).get(PUT)
+    return put
 
 
 async def hung_up(receive: Receive) -> None:
@@ -67,9 +75,22 @@ class Connection(H11Protocol):
         super().handle_events()
         if self.cycle is not None:
             scope: Any = self.cycle.scope
-            scope.setdefault("extensions", {})[_HANG_UP] = self._hang_up
+            extensions = scope.setdefault("extensions", {})
+            extensions[_HANG_UP] = self._hang_up
+            if scope["http_version"] == "1.1":
+                extensions.setdefault(PUT, self._put)
         if self.conn.their_state is not h11.IDLE:
             self._forget_timer()
+
+    def _put(self, data: bytes) -> bool:
+        """One chunk more of an answer whose length is not known; not empty, since that would be the end.
+
+        h11 keeps no account of chunks, so it need not see this one.
+        """
+        if self.flow.write_paused or self.cycle.disconnected or self.transport.is_closing():
+            return False
+        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
 
     def _hang_up(self, last_words: bytes) -> None:
         """End an answer without waiting for its reader: flow control would wait for ever."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
+from headrace.gateway.connection import PUT, Put, put_of
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,6 +32,9 @@ class Metering:
             await self._app(scope, receive, send)
             return
         passage = _Passage(self._meters, scope, receive, send)
+        put = put_of(scope)
+        if put is not None:
+            scope["extensions"][PUT] = passage.counting(put)
         try:
             await self._app(scope, passage.receive, passage.send)
         except Exception:
@@ -79,6 +84,17 @@ class _Passage:
             case "websocket.close":
                 self.status = self.status or 403
         await self._send(message)
+
+    def counting(self, put: Put) -> Put:
+        """The short way out, with a counter at it."""
+
+        def counted(data: bytes) -> bool:
+            went = put(data)
+            if went:
+                self._sent(len(data))
+            return went
+
+        return counted
 
     def end(self) -> None:
         """It is over."""

@@ -5,6 +5,7 @@ import contextlib
 from types import SimpleNamespace
 
 from headrace.client.records import TopicPartition
+from headrace.gateway.connection import PUT, put_of
 from headrace.gateway.metering import Metering
 from headrace.gateway.meters import SERIES_MAX, Meters
 from headrace.gateway.metrics import families, lag_families
@@ -93,6 +94,18 @@ def test_streams_are_not_timed():
     assert (sse.streams_opened["sse"], sse.streams["sse"], sse.stream_bytes["sse"], sse.times) == (1, 0, 6, {})
     assert (socket.streams_opened["websocket"], socket.stream_bytes["websocket"]) == (1, 5)
     assert rendered(sse).get("headrace_gateway_streams_opened_total", kind="sse") == 1
+
+
+def test_the_short_way_is_counted():
+    """Do bytes that pass everybody by count like those that were sent, and not if there was no room for them?"""
+
+    async def app(scope, receive, send):
+        await send(start(200, b"text/event-stream"))
+        put = put_of(scope)
+        assert [True, False] == [put(b"12345"), put(b"1234567890")]
+
+    meters = pass_through(app, {**HTTP, "extensions": {PUT: lambda data: len(data) < 10}})
+    assert (5, 5) == (meters.bytes_sent, meters.stream_bytes["sse"])
 
 
 def test_what_is_mounted_counts_as_one():

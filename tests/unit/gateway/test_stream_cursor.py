@@ -140,7 +140,7 @@ def test_tail_forgets_the_oldest():
     assert tail.take(0, 10_000) is None
     assert 7 == tail.start
     assert [7, 8, 9] == [one.offset for one in tail.take(7, 10_000).events]
-    assert ((), 12) == tail.take(12, 10_000)
+    assert ((), 12, 0) == tail.take(12, 10_000)
     tail.expire(100.0)
     assert (10, 10) == (tail.start, tail.end)
     assert tail.take(9, 10_000) is None

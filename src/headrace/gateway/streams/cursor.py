@@ -159,7 +159,7 @@ class Cursor:
                 self._dirty.add(place)
             if taken.position > self.positions[place]:
                 shown += self.show(place, taken.events, taken.position)
-                bytes_max -= sum(event.size for event in taken.events)
+                bytes_max -= taken.size
         return self._with_last_id(shown)
 
     def read(self, place: TopicPartition, events: Iterable[Event], position: int) -> list[Shown]:

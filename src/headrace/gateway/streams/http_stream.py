@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
-from headrace.gateway.connection import hang_up
+from headrace.gateway.connection import Put, hang_up, put_of
 from headrace.gateway.problem import Problem, problem_of
 from headrace.gateway.route import Call, Route
 from headrace.gateway.streams.commits import Commits
@@ -92,7 +92,7 @@ class StreamAnswer(Response):
             self._task = asyncio.current_task()
             watch = asyncio.create_task(self._watch(receive))
             try:
-                await self._serve(send)
+                await self._serve(send, put_of(scope))
             except asyncio.CancelledError:
                 if self._dropped is None or self._task is None:
                     raise
@@ -102,7 +102,7 @@ class StreamAnswer(Response):
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
 
-    async def _serve(self, send: Send) -> None:
+    async def _serve(self, send: Send, put: Put | None) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         commits = self._commits()
         ending = Ending("gone")
@@ -115,7 +115,8 @@ class StreamAnswer(Response):
 
         try:
             with self._streams.watched(self._stream, self._drop):
-                ending = await self._stream.run(write)
+                # What is committed must have left, and only the long way tells when it has.
+                ending = await self._stream.run(write, put if commits is None else None)
                 await self._end(send, ending)
         finally:
             if commits is not None:

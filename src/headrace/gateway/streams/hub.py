@@ -31,6 +31,8 @@ _WAIT_MS: Final = 100
 _FETCH_BYTES: Final = 1024 * 1024
 _PARTITION_BYTES: Final = 128 * 1024
 _GATHER_S: Final = 0.004
+_TURN: Final = 50
+"""How many are served before others have a turn; what was put on their connections leaves then, too."""
 _KEEP_S: Final = 10.0
 _PAUSE_S: Final = 0.1
 _MISSED_PAUSE_S: Final = 0.3
@@ -48,6 +50,9 @@ class Follower(Protocol):
 
     def wake(self, place: TopicPartition, base: int) -> None:
         """Something came; what lies before `base` was there to be taken before, or is not what it wants."""
+
+    def serve(self, now_s: float) -> None:
+        """That was all for now: hand it over."""
 
     def grow(self, topic: str, partitions: Iterable[int]) -> None:
         """These are the partitions of a topic now."""
@@ -315,28 +320,50 @@ class Hub:
                 await asyncio.sleep(_PAUSE_S)
                 continue
             refused = [place for place, one in answers.items() if isinstance(one, KafkaError)]
+            woken: set[Follower] = set()
             for place, one in answers.items():
                 if isinstance(one, FetchedPartition):
-                    self._take_in(place, wanted[place], one)
+                    woken.update(self._take_in(place, wanted[place], one))
             if refused:
-                self._give_up(refused)
+                woken |= self._give_up(refused)
+            await _serve(woken)
             # Where much comes, a moment's wait lets the next fetch bring more of it.
             await asyncio.sleep(_PAUSE_S if refused else _GATHER_S)
 
-    def _take_in(self, place: TopicPartition, asked: int, answer: FetchedPartition) -> None:
+    def _take_in(self, place: TopicPartition, asked: int, answer: FetchedPartition) -> Iterable[Follower]:
+        """Keep what came; who has been woken for it."""
         audience = self._audiences.get(place)
         # Somebody may have left, and somebody else begun elsewhere, while we waited.
         if audience is None or audience.tail.end != asked or answer.position == asked:
-            return
+            return ()
         events = [Event(record) for record in answer.records]
         audience.tail.add(events, answer.position, asyncio.get_running_loop().time())
-        for follower in audience.concerned(events):
-            follower.wake(place, asked)
+        return _wake(audience.concerned(events), place, asked)
 
-    def _give_up(self, places: Iterable[TopicPartition]) -> None:
+    def _give_up(self, places: Iterable[TopicPartition]) -> set[Follower]:
         """Whoever follows these finds out by itself why they cannot be read: lost to retention, moved, or gone."""
+        woken: set[Follower] = set()
         for place in places:
             audience = self._audiences.pop(place, None)
-            for follower in audience.everybody() if audience else ():
-                follower.wake(place, audience.tail.end if audience else 0)
+            if audience is not None:
+                woken |= _wake(audience.everybody(), place, audience.tail.end)
         self.doubt(places)
+        return woken
+
+
+def _wake(followers: Iterable[Follower], place: TopicPartition, base: int) -> set[Follower]:
+    woken = set(followers)
+    for one in woken:
+        one.wake(place, base)
+    return woken
+
+
+async def _serve(woken: Iterable[Follower]) -> None:
+    """Have everybody hand over what came, from all partitions at once; a thousand take too long for one turn."""
+    loop = asyncio.get_running_loop()
+    now_s = loop.time()
+    for number, follower in enumerate(woken, 1):
+        follower.serve(now_s)
+        if number % _TURN == 0:
+            await asyncio.sleep(0)
+            now_s = loop.time()

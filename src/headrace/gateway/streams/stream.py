@@ -2,6 +2,9 @@
 
 The loop waits for two things only: for the client to take what it was given, and for news. Reading from the log goes on
 beside it and holds at most stream.buffer.bytes; nothing is read ahead of a client that does not take.
+
+News for a client that has taken everything need not wake the loop: the hub has the stream put them on the connection
+then and there (`serve`), which costs a third. Whatever is not as simple as that is left to the loop.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ _ELSEWHERE: Final = frozenset(
 """Somebody else leads it, or will; or the topic is gone, which the hub will say."""
 
 Write = Callable[[Sequence[bytes]], Awaitable[None]]
+Put = Callable[[bytes], bool]
 
 
 class _Read(NamedTuple):
@@ -95,6 +99,8 @@ class Stream:
         self._reading = False
         self._closing = False
         self._news = asyncio.Event()
+        self._put: Put | None = None
+        """The short way to the client, while the loop has nothing to do."""
         self._ending: Ending | None = None
         self._told_at = asyncio.get_running_loop().time()
         self._beats = False
@@ -102,9 +108,26 @@ class Stream:
     # --- what others tell it
 
     def wake(self, place: TopicPartition, base: int) -> None:
-        """Something came."""
+        """Something came, and will be served."""
         self.cursor.wake(place, base)
-        self._news.set()
+
+    def serve(self, now_s: float) -> None:
+        """Give the client what came: at once if it waits for nothing else, or the loop will."""
+        if self._put is None or self._news.is_set():
+            self._news.set()
+            return
+        pieces = self._pieces()
+        if pieces:
+            data = b"".join(pieces)
+            if self._put(data):
+                self._told_at = now_s
+            else:
+                # The loop sends this before all else, and waits until there is room for it.
+                self._notices.append(data)
+                self._news.set()
+        cursor = self.cursor
+        if cursor.behind or cursor.has_news or cursor.is_done:
+            self._news.set()
 
     def grow(self, topic: str, partitions: Iterable[int]) -> None:
         """A topic has these partitions now; new ones are read from their beginning."""
@@ -139,8 +162,8 @@ class Stream:
 
     # --- its life
 
-    async def run(self, write: Write) -> Ending:
-        """Send until there is nothing more to send, or nobody to send it to."""
+    async def run(self, write: Write, put: Put | None = None) -> Ending:
+        """Send until there is nothing more to send or nobody to send it to; `put` is the short way, if there is one."""
         self._hub.enter(self, self._topics)
         try:
             await self._say(write, [self._form.hello(self._streams.retry_ms, self.cursor.text)])
@@ -154,7 +177,7 @@ class Stream:
                     # Much that nobody wants came at once; others want to run, too.
                     await asyncio.sleep(0)
                 else:
-                    await self._rest()
+                    await self._rest(put)
             return self._ending
         finally:
             self._hub.leave(self, self._topics, list(self.cursor.positions))
@@ -170,11 +193,15 @@ class Stream:
         if self.on_sent is not None:
             self.on_sent()
 
-    async def _rest(self) -> None:
+    async def _rest(self, put: Put | None) -> None:
         if self.cursor.behind and not self._reading and not self._reads and not self.paused:
             self._reading = True
             self._begin(self._read())
-        await self._news.wait()
+        self._put = put
+        try:
+            await self._news.wait()
+        finally:
+            self._put = None
         self._news.clear()
 
     def _begin(self, work: Awaitable[None]) -> None:

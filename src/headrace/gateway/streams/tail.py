@@ -15,6 +15,8 @@ class Taken(NamedTuple):
     events: Sequence[Event]
     position: int
     """Where it is then."""
+    size: int
+    """Of the events together."""
 
 
 class _Piece(NamedTuple):
@@ -82,15 +84,15 @@ class Tail:
         if offset < self.start:
             return None
         if offset >= self.end:
-            return Taken((), offset)
+            return Taken((), offset, 0)
         found: list[Event] = []
         size = 0
         for event in self._from(offset) if key is None else self._of(key, offset):
             if found and size + event.size > bytes_max:
-                return Taken(found, event.offset)
+                return Taken(found, event.offset, size)
             found.append(event)
             size += event.size
-        return Taken(found, self.end)
+        return Taken(found, self.end, size)
 
     def _of(self, key: bytes, offset: int) -> list[Event]:
         return [event for event in self._by_key.get(key, ()) if event.offset >= offset]
