@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from headrace.settings.gateway import GatewayConfig
 
 _BACKLOG = 1024
+_UNSENT_BYTES = 128 * 1024
+"""How much the kernel takes on for a client beyond what is on its way to it; by itself it would take 4 MiB for each."""
 _DEFAULT_PORTS = {"http": 8082, "https": 8083}
 
 
@@ -153,6 +155,9 @@ def _listen(address: Address) -> socket.socket:
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            # Connections inherit it: a client that does not read is noticed soon, and nothing more is made for it.
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
         opened.bind((address.host, address.port))
     except OSError as problem:
         opened.close()

@@ -1,6 +1,7 @@
 """The gateway's connections over real sockets, with applications of a few lines behind them."""
 
 import asyncio
+import socket
 
 import pytest
 
@@ -69,16 +70,14 @@ def test_put(version, expected):
 
 
 def test_put_ends_where_nobody_reads():
-    """Is a piece refused once the client lets things lie, and once it is gone?"""
+    """Is a piece refused once the client lets things lie, before the kernel has taken much, and once it is gone?"""
     refused = asyncio.Queue()
 
     async def app(scope, receive, send):
         await send(HEAD)
         put = put_of(scope)
         assert put is not None
-        while put(b"x" * 10_000):
-            pass
-        refused.put_nowait("paused")
+        refused.put_nowait(sum(1 for _ in iter(lambda: put(b"x" * 10_000), False)))
         while (await receive())["type"] != "http.disconnect":
             pass
         refused.put_nowait(put(b"x"))
@@ -86,8 +85,10 @@ def test_put_ends_where_nobody_reads():
     async def story(port):
         _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
         writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        first = await refused.get()
+        pieces = await refused.get()
         writer.transport.abort()
-        return first, await refused.get()
+        return pieces, await refused.get()
 
-    assert ("paused", False) == serve(app, story)
+    pieces, put_to_nobody = serve(app, story)
+    assert not put_to_nobody
+    assert 0 < pieces < 100 or not hasattr(socket, "TCP_NOTSENT_LOWAT")
