@@ -30,7 +30,8 @@ _WAIT_MS: Final = 100
 """How long a fetch waits for records; a partition that is followed anew has to wait for the one under way."""
 _FETCH_BYTES: Final = 1024 * 1024
 _PARTITION_BYTES: Final = 128 * 1024
-_GATHER_S: Final = 0.004
+_GATHER_S: Final = 0.01
+"""A record that comes right behind others waits so long for more: a fetch costs both sides as much as ten records."""
 _TURN: Final = 50
 """How many are served before others have a turn; what was put on their connections leaves then, too."""
 _KEEP_S: Final = 10.0
@@ -327,7 +328,6 @@ class Hub:
             if refused:
                 woken |= self._give_up(refused)
             await _serve(woken)
-            # Where much comes, a moment's wait lets the next fetch bring more of it.
             await asyncio.sleep(_PAUSE_S if refused else _GATHER_S)
 
     def _take_in(self, place: TopicPartition, asked: int, answer: FetchedPartition) -> Iterable[Follower]:
