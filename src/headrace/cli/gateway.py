@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from headrace.cli.session import Session
 
 _DAEMON = ("--daemon", "-daemon", "-d")
+_GARBAGE_THRESHOLDS = (5_000, 10, 10)
+"""Containers made before the collector looks at the young ones, and how many looks before it turns to older ones."""
 
 TOOL = Tool(
     name="headrace gateway",
@@ -87,6 +90,13 @@ def _describe(config: GatewayConfig, url: str) -> RunningGateway:
     )
 
 
+def _settle() -> None:
+    """Take what was made at the start out of the garbage collector's sight: looking it through stops the loop."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
+
+
 async def _run(session: Session) -> int:
     ensure_extra("client", "gateway")
     from headrace.gateway.gateway import Gateway
@@ -100,6 +110,7 @@ async def _run(session: Session) -> int:
 
     gateway = Gateway(config, mount=mount if config["console.enable"] else None)
     await gateway.start()
+    _settle()
     # Findable until it is down, so that who stops it can wait for that.
     with registered(_describe(config, gateway.addresses[0].url)):
         for address in gateway.addresses:
