@@ -14,9 +14,9 @@ from headrace.client.admin_topics import LEVELS
 from headrace.client.records import TopicPartition
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.records.aborted import AbortedProducers
-from headrace.records.batch import split_batches
+from headrace.records.batch import BatchHeader, split_batches
 from headrace.records.control import read_end_marker
-from headrace.records.walk import walk
+from headrace.records.walk import payload_of, walk_payload
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 if TYPE_CHECKING:
@@ -203,12 +203,12 @@ def read_batches(
             continue
         if header.is_transactional and header.producer_id in undone:
             continue
-        records += _records(place, offset, batch)
+        records += _records(place, offset, batch, header)
     return records, position
 
 
-def _records(place: TopicPartition, offset: int, batch: memoryview) -> Iterator[FetchedRecord]:
-    for one in walk(batch):
+def _records(place: TopicPartition, offset: int, batch: memoryview, header: BatchHeader) -> Iterator[FetchedRecord]:
+    for one in walk_payload(payload_of(batch, header), header):
         if one.offset >= offset:
             yield FetchedRecord(
                 place.topic,
