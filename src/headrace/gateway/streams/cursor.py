@@ -169,11 +169,12 @@ class Cursor:
     def show(self, place: TopicPartition, events: Iterable[Event], position: int) -> list[Shown]:
         """The records to send of those that lie up to `position`, which is where we are then."""
         stop = None if self.stops is None else self.stops.get(place, 0)
+        key, passes = self._key, self._passes
         shown: list[Shown] = []
         for event in events:
             if stop is not None and event.offset >= stop:
                 break
-            if (self._key is not None and event.record.key != self._key) or not self._wants(event):
+            if (key is not None and event.record.key != key) or (passes is not None and not passes(event)):
                 continue
             self.positions[place] = event.offset + 1
             shown.append(Shown(event, self._next_id()))
@@ -185,11 +186,9 @@ class Cursor:
         if target > self.positions[place]:
             self.positions[place] = target
             self._untold += 1
-        self._settle([place])
+        if stop is not None:
+            self._settle([place])
         return shown
-
-    def _wants(self, event: Event) -> bool:
-        return self._passes is None or self._passes(event)
 
     def _next_id(self) -> str:
         self._untold += 1
