@@ -28,6 +28,7 @@ from headrace.gateway.streams.wish import Wish
 from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
 
 if TYPE_CHECKING:
+    from headrace.gateway.connection import Put
     from headrace.gateway.streams.registry import Streams
 
 _CHUNK_BYTES: Final = 64 * 1024
@@ -49,7 +50,6 @@ _ELSEWHERE: Final = frozenset(
 """Somebody else leads it, or will; or the topic is gone, which the hub will say."""
 
 Write = Callable[[Sequence[bytes]], Awaitable[None]]
-Put = Callable[[bytes], bool]
 
 
 class _Read(NamedTuple):
