@@ -263,7 +263,7 @@ def test_joining_the_tail(gateway, broker, log):
         ("{t}", {}, {"last-event-id": "[{]"}, 400, 400, "Last-Event-ID"),
         ("{t}", {}, {"last-event-id": "other:0=1"}, 400, 400, "'other'"),
         ("{t}", {}, {"accept": "text/html"}, 406, 406, "text/event-stream"),
-        ("no-such-topic", {}, {}, 404, 40401, "{t}"),
+        ("no-such-topic", {}, {}, 404, 40401, "not there; there are: "),
         ("{t},no-such-topic", {}, {}, 404, 40401, "no-such-topic"),
         ("a b", {}, {}, 400, 40002, "no name"),
         ("{t},", {}, {}, 400, 40002, "no name"),
