@@ -31,7 +31,7 @@ _WAIT_MS: Final = 100
 _FETCH_BYTES: Final = 1024 * 1024
 _PARTITION_BYTES: Final = 128 * 1024
 _GATHER_S: Final = 0.01
-"""A record that comes right behind others waits so long for more: a fetch costs both sides as much as ten records."""
+"""A record that comes right behind others waits so long, so that a fetch brings more than a handful."""
 _TURN: Final = 50
 """How many are served before others have a turn; what was put on their connections leaves then, too."""
 _KEEP_S: Final = 10.0

@@ -4,7 +4,7 @@ The loop waits for two things only: for the client to take what it was given, an
 beside it and holds at most stream.buffer.bytes; nothing is read ahead of a client that does not take.
 
 News for a client that has taken everything need not wake the loop: the hub has the stream put them on the connection
-then and there (`serve`), which costs a third. Whatever is not as simple as that is left to the loop.
+then and there (`serve`), which costs about half. Whatever is not as simple as that is left to the loop.
 """
 
 from __future__ import annotations
