@@ -47,7 +47,7 @@ def test_a_silent_controller_is_left_for_the_next(desk, monkeypatch):
     """Is a question to a controller that lost its power put to the next one as soon as that leads?"""
 
     async def ask():
-        asked, over, quorum = asyncio.Event(), asyncio.Event(), desk.broker.quorum
+        asked, over, gone, quorum = asyncio.Event(), asyncio.Event(), asyncio.Event(), desk.broker.quorum
 
         async def silent(reader, writer):
             await reader.readexactly(4)
@@ -55,7 +55,7 @@ def test_a_silent_controller_is_left_for_the_next(desk, monkeypatch):
             await over.wait()
             writer.close()
             await writer.wait_closed()
-            over.clear()
+            gone.set()
 
         async with await asyncio.start_server(silent, "127.0.0.1") as server:
             there = Endpoint("CONTROLLER", "127.0.0.1", server.sockets[0].getsockname()[1])
@@ -69,9 +69,8 @@ def test_a_silent_controller_is_left_for_the_next(desk, monkeypatch):
             quorum.on_leader()
             answer = await asyncio.wait_for(waiting, 10)
             over.set()
-            while over.is_set():
-                # The silent one has to let go of its socket before the loop is gone.
-                await asyncio.sleep(0)
+            # It lets go of its socket before the loop does.
+            await gone.wait()
         return answer
 
     assert desk.run(ask()).error_code == 0
