@@ -8,6 +8,7 @@ import pytest
 
 from headrace.broker.api import Call
 from headrace.broker.broker import Broker
+from headrace.broker.coordinators import coordinator
 from headrace.records.batch import read_header
 from headrace.records.build import NewRecord, build_batch
 from headrace.settings.broker import BrokerConfig
@@ -17,6 +18,12 @@ from headrace.wire.header import RequestHeader
 from headrace.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    """Who has a coordinator's topic made finds its shards loaded, however slow the machine is."""
+    monkeypatch.setattr(coordinator, "SHARDS_AWAITED_S", 60.0)
 
 
 class Desk:

@@ -21,6 +21,12 @@ from headrace.wire.messages.create_topics import (
 from headrace.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 
+@pytest.fixture(autouse=True)
+def _no_duties(desk):
+    """A controller that decides nothing by itself: on a slow machine that would be taken for a try."""
+    desk.broker.controller.duties.stop()
+
+
 @pytest.fixture
 def lost(desk, monkeypatch):
     """Has the controller lost after its next decision."""
