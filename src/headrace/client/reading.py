@@ -63,6 +63,8 @@ class Reading:
         self._messages: list[Engine.Message] = []
         self._sought: dict[TopicPartition, int] = {}
         """Where partitions were moved to from which nothing has come since."""
+        self._sent_again: set[TopicPartition] = set()
+        """Those among them that the engine was sent to a second time."""
         self._stored_at = 0.0
         self._consumer = consumer
         self._troubles = troubles
@@ -113,9 +115,32 @@ class Reading:
             self._troubles.clear()
             self._down_since = None
         if self._sought:
-            for place in set(places_of(messages)):
-                self._sought.pop(TopicPartition(*place), None)
+            messages = self._without_strays(messages)
         self._put(messages)
+
+    def _without_strays(self, messages: list[Engine.Message]) -> list[Engine.Message]:
+        """Leave out what lies before the place that the program went to, and send the engine there once more.
+
+        A partition that is moved while the engine asks where it begins may be taken there by the late answer. That it
+        begins anew because there is no such offset looks the same: the second time it is believed.
+        """
+        strays: dict[TopicPartition, int] = {}
+        for message in messages:
+            place = TopicPartition(message.topic() or "", message.partition() or 0)
+            sought = self._sought.pop(place, -1)
+            if (message.offset() or 0) < sought and place not in self._sent_again:
+                strays[place] = sought
+            self._sent_again.discard(place)
+        if not strays:
+            return messages
+        for place, sought in strays.items():
+            self._sought[place] = sought
+            self._sent_again.add(place)
+            try:
+                self._consumer.seek(Engine.TopicPartition(place.topic, place.partition, sought))
+            except EngineException as error:
+                raise_fault(error)
+        return [message for message, place in zip(messages, places_of(messages), strict=True) if place not in strays]
 
     def _put(self, messages: list[Engine.Message]) -> None:
         """Lay out messages; the list first, because another thread may ask which of them the iterator still has."""
@@ -186,6 +211,7 @@ class Reading:
         """The program goes on elsewhere."""
         self.drop([place])
         self._sought[place] = offset
+        self._sent_again.discard(place)
 
     def drop(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Forget the records of partitions that the program has not got; gives the first offset of each."""
@@ -208,6 +234,7 @@ class Reading:
         self.drop(places)
         for place in places:
             self._sought.pop(place, None)
+            self._sent_again.discard(place)
 
 
 def places_of(messages: Sequence[Engine.Message]) -> list[Any]:
