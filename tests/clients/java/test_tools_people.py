@@ -3,6 +3,7 @@
 import pytest
 
 from clients.java.administration_tools import Tools
+from clients.java.live_clients import until
 from headrace.testing.peer import KafkaPeer
 
 AUTHORIZER = {
@@ -60,10 +61,9 @@ def test_a_credential_of_ours(tools):
     """Does Kafka accept and show the credential that we computed from a password?"""
     tools.ours("configs", "--alter --user carol --add-config SCRAM-SHA-512=[iterations=5000,password=pw]")
 
-    assert tools.theirs("configs", "--describe --user carol") == (
-        0,
-        "SCRAM credential configs for user-principal 'carol' are SCRAM-SHA-512=iterations=5000\n",
-    )
+    # Kafka answers before its brokers know.
+    shown = until(lambda: tools.theirs("configs", "--describe --user carol"), lambda told: told[1], "it is known")
+    assert shown == (0, "SCRAM credential configs for user-principal 'carol' are SCRAM-SHA-512=iterations=5000\n")
 
 
 def test_acls(tools):
