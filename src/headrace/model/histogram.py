@@ -36,11 +36,12 @@ class Histogram:
         self.sum_ns += elapsed_ns
 
     def samples(self, labels: Mapping[str, str], *, unit_ns: int) -> Iterator[Sample]:
-        """As Prometheus wants it, in a unit."""
+        """As Prometheus wants it, in a unit; all of one moment, though what is read in pieces goes on counting."""
+        counts, sum_ns = self.counts.copy(), self.sum_ns
         total = 0
-        for place, count in enumerate(self.counts[:BUCKETS]):
+        for place, count in enumerate(counts[:BUCKETS]):
             total += count
             yield Sample({**labels, "le": f"{(_FIRST_NS << place) / unit_ns:g}"}, total, "_bucket")
-        yield Sample({**labels, "le": "+Inf"}, self.count, "_bucket")
-        yield Sample(labels, self.sum_ns / unit_ns, "_sum")
-        yield Sample(labels, self.count, "_count")
+        yield Sample({**labels, "le": "+Inf"}, sum(counts), "_bucket")
+        yield Sample(labels, sum_ns / unit_ns, "_sum")
+        yield Sample(labels, sum(counts), "_count")

@@ -172,6 +172,22 @@ class NoOpRecord(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing happened; it shows that the log moves."""
 
 
+class BeginTransactionRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """What follows holds only once it is complete (KIP-868)."""
+
+    name: str | None = None
+
+
+class EndTransactionRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """All of a transaction holds from here on."""
+
+
+class AbortTransactionRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """Nothing of a transaction ever holds."""
+
+    reason: str | None = None
+
+
 MetadataRecord = (
     TopicRecord
     | PartitionRecord
@@ -186,4 +202,7 @@ MetadataRecord = (
     | RegisterControllerRecord
     | ClearElrRecord
     | NoOpRecord
+    | BeginTransactionRecord
+    | EndTransactionRecord
+    | AbortTransactionRecord
 )

@@ -1,6 +1,7 @@
 """Record batches made by us: for coordinators, tools, tests, and batches the broker has to write anew."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -38,6 +39,12 @@ _LENGTHS = [
 ]
 """The length of such a record as a varint, by that length."""
 
+
+_FRONTS_KEPT = 10_000
+_FRONT_KEY_BYTES_MAX = 256
+"""No peer may fill our memory with long names."""
+_NO_HEADER = bytes(HEADER_BYTES)
+_NO_HEADERS = b"\0"
 
 _new_header = tuple.__new__
 
@@ -99,23 +106,15 @@ def build_entries(
     transactional: bool = False,
 ) -> tuple[bytearray, BatchHeader]:
     """One batch of keys and values with one timestamp and nothing else, as a coordinator writes them; HOT."""
-    batch = bytearray(HEADER_BYTES)
+    parts: list[Bytes] = [_NO_HEADER]
     count = 0
     for key, value in entries:
-        key_size = len(key)
-        value_size = _SHORT if value is None else len(value)
-        if value is None or key_size >= _SHORT or value_size >= _SHORT or count >= _SHORT:
-            batch += encode_record(NewRecord(timestamp, key, value), timestamp_delta=0, offset_delta=count)
+        if value is None or len(key) > _FRONT_KEY_BYTES_MAX:
+            parts.append(encode_record(NewRecord(timestamp, key, value), timestamp_delta=0, offset_delta=count))
         else:
-            # As in `_encode_short`, here without a call and a buffer for each.
-            size = key_size + value_size + _SHORT_FRAME_BYTES
-            batch += _LENGTHS[size]
-            batch += bytes((0, 0, count << 1, key_size << 1))
-            batch += key
-            batch.append(value_size << 1)
-            batch += value
-            batch.append(0)
+            parts += (_front(bytes(key), len(value), count), value, _NO_HEADERS)
         count += 1
+    batch = bytearray().join(parts)
     assert count, "a new batch has at least one record"
     attributes = TRANSACTIONAL if transactional else 0
     covered = (attributes, count - 1, timestamp, timestamp, producer_id, producer_epoch, NO_SEQUENCE, count)
@@ -125,6 +124,18 @@ def build_entries(
     place = (0, len(batch) - LENGTH_OVERHEAD, NO_EPOCH, MAGIC, crc)
     BEFORE_COVERED.pack_into(batch, 0, *place)
     return batch, _new_header(BatchHeader, place + covered)
+
+
+@lru_cache(maxsize=_FRONTS_KEPT)
+def _front(key: bytes, value_size: int, offset_delta: int) -> bytes:
+    """What stands before a record's value, with no delta of time; a coordinator writes the same again and again."""
+    body = bytearray(2)
+    write_varint(body, offset_delta)
+    _write_bytes(body, key)
+    write_varint(body, value_size)
+    front = bytearray()
+    write_varint(front, len(body) + value_size + len(_NO_HEADERS))
+    return bytes(front + body)
 
 
 def assemble(header: BatchHeader, payload: Bytes, level: int | None = None) -> bytearray:

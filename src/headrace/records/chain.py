@@ -19,7 +19,7 @@ _WINDOW = 64
 _ONE_BYTE_LENGTH_MIN = (RECORD_BYTES_MIN - 1) * 2
 
 
-def check_chain(payload: bytes, count: int) -> int:
+def check_chain(payload: bytes | memoryview, count: int) -> int:
     """Where the last of `count` records starts, if their lengths fill the payload exactly; else CorruptBatch."""
     position = last = 0
     burst = 1
@@ -47,7 +47,7 @@ def record_end(payload: Bytes, start: int) -> int:
     return body + length
 
 
-def _follow(payload: bytes, position: int, count: int) -> tuple[int, int]:
+def _follow(payload: bytes | memoryview, position: int, count: int) -> tuple[int, int]:
     """The start of the last of `count` records, and its end, link by link; the shift to the right undoes the zigzag."""
     last = position
     for _ in range(count):
@@ -69,7 +69,7 @@ def _follow(payload: bytes, position: int, count: int) -> tuple[int, int]:
     return last, position
 
 
-def _run_behind(payload: bytes, start: int, end: int, count: int) -> int:
+def _run_behind(payload: bytes | memoryview, start: int, end: int, count: int) -> int:
     """How many of the `count` records behind the one from `start` to `end` carry the very same length."""
     stride = end - start
     run = min(count, _WINDOW)
@@ -77,8 +77,8 @@ def _run_behind(payload: bytes, start: int, end: int, count: int) -> int:
         wanted = run
         column = start
         while run:
-            same = payload[column : column + 1]
-            below = payload[column + stride : column + stride * (run + 1) : stride]
+            same = bytes(payload[column : column + 1])
+            below = bytes(payload[column + stride : column + stride * (run + 1) : stride])
             run = len(below) - len(below.lstrip(same))
             if same < b"\x80":
                 break

@@ -6,6 +6,7 @@ its last view.
 
 import struct
 from collections.abc import Iterator
+from threading import Lock
 
 from crc32c import crc32c
 
@@ -25,6 +26,9 @@ _CRC_FROM = 21
 _LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD
 _SCAN_BYTES = 1024 * 1024
 """Read at once while looking at whole batches."""
+_READ_AHEAD = 4 * 1024 * 1024
+"""How far beyond a read the kernel is taken to have gone by itself: some disks are set to more, most to less, and who
+reads on moves the mark along."""
 _MAP_STEP = 1024 * 1024
 """How much unmapped tail is read by copying before the file is mapped again."""
 _MAP_MIN = 64 * 1024
@@ -37,12 +41,15 @@ class BatchFile:
     __slots__ = (
         "__weakref__",
         "_file",
+        "_fresh",
         "_held_mappings",
         "_mapping",
+        "_naming",
         "base_offset",
         "directory",
         "end_offset",
         "files",
+        "has_failed",
         "removed",
         "size",
         "suffix",
@@ -57,8 +64,16 @@ class BatchFile:
         self.end_offset = -1
         """The next segment's base offset; -1 while this one is the last."""
         self.removed = False
+        self.has_failed = False
+        """Whether the disk once failed while it was being sent."""
         self._file: File | None = None
+        self._naming = Lock()
+        """Held while the files change their names, and while one is opened by its name: a cleaner renames segments that
+        a reader has just found, and puts others under the same names.
+        """
         self._mapping: Mapping | None = None
+        self._fresh = (0, 0)
+        """The range that came from the disk last, with what the kernel may have read ahead of it."""
         self._held_mappings: list[Mapping] = []
         """Former mappings that somebody may still look at; the file must not shrink under them."""
 
@@ -74,8 +89,16 @@ class BatchFile:
         """The log file, opened on first use."""
         file = self._file
         if file is None:
-            file = self._file = self.files.open(self.path())
+            with self._naming:
+                file = self._file
+                if file is None:
+                    file = self._file = self.files.open(self.path())
         return file
+
+    def read_file(self, kind: str) -> bytes:
+        """The whole of one of the files beside the log; FileNotFoundError if there is none."""
+        with self._naming:
+            return self.files.read(self.path(kind))
 
     # Writing
 
@@ -188,6 +211,16 @@ class BatchFile:
             raise CorruptLog(f"{self.path()} ends before {position + size}")
         return data
 
+    def send(self, descriptor: int, size: int, position: int) -> int:
+        """Hand a part of a range to a socket, answering how much it took."""
+        try:
+            return self.file.send(descriptor, size, position)
+        except (BlockingIOError, ConnectionError):
+            raise
+        except OSError:
+            self.has_failed = True
+            raise
+
     def resident(self, position: int, size: int) -> bool:
         """Whether a range can be had without waiting for the disk; the unmapped tail was written a moment ago."""
         end = position + size
@@ -195,6 +228,15 @@ class BatchFile:
         if mapping is None or mapping.length < end:
             mapping = self._map(end)
         return mapping is None or mapping.resident(position, size)
+
+    def is_warm(self, position: int, size: int) -> bool:
+        """Whether a range is resident, and not because the kernel has just read it ahead of somebody who had to wait:
+        pages that nobody has looked at yet are as well sent from the file.
+        """
+        if self._fresh[0] <= position < self._fresh[1] or not self.resident(position, size):
+            self._fresh = (position, position + size + _READ_AHEAD)
+            return False
+        return True
 
     def _map(self, end: int) -> Mapping | None:
         """Map the file as far as it goes now, if enough of it is unmapped to be worth it."""
@@ -245,16 +287,17 @@ class BatchFile:
 
     def rename(self, suffix: str) -> None:
         """Give all the segment's files another suffix."""
-        for kind in file_names.SEGMENT_KINDS:
-            source = self.path(kind)
-            target = f"{self.directory}/{self.base_offset:020d}{kind}{suffix}"
-            try:
-                self.files.rename(source, target)
-            except FileNotFoundError:
-                # An index may never have been written, and a transaction index exists only where something was aborted.
-                if kind == file_names.LOG:
-                    raise
-        self.suffix = suffix
+        with self._naming:
+            for kind in file_names.SEGMENT_KINDS:
+                source = self.path(kind)
+                target = f"{self.directory}/{self.base_offset:020d}{kind}{suffix}"
+                try:
+                    self.files.rename(source, target)
+                except FileNotFoundError:
+                    # An index may never have been written; a transaction index exists only where one was aborted.
+                    if kind == file_names.LOG:
+                        raise
+            self.suffix = suffix
 
     def remove(self) -> None:
         """Unlink all the segment's files; a reader that has one open keeps reading."""

@@ -19,6 +19,14 @@ from headrace.storage.residency import address_of, is_resident
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
+_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
+"""What a disk that is well may answer: there is no room just now, on it or in the system."""
+
+
+def passes(problem: OSError) -> bool:
+    """Whether trying again may help; what it may not help for is a disk that has failed."""
+    return problem.errno in _PASSING
+
 
 class FileStat(NamedTuple):
     """What the log wants to know of a path."""
@@ -53,6 +61,9 @@ class File(Protocol):
 
     def pread(self, size: int, position: int) -> bytes:
         """At most `size` bytes from `position`; fewer only at the end of the file."""
+
+    def send(self, descriptor: int, size: int, position: int) -> int:
+        """Hand at most `size` bytes from `position` to a socket, answering how many it took; 0 at the file's end."""
 
     def pwrite(self, data: Bytes, position: int) -> int:
         """Write at `position`, answering how many bytes were taken."""
@@ -174,6 +185,10 @@ class RealFile:
             parts.append(more)
             done += len(more)
         return b"".join(parts)
+
+    def send(self, descriptor: int, size: int, position: int) -> int:
+        """Let the kernel hand over its pages; they are not copied, not even looked at."""
+        return _sendfile(descriptor, self._fd, position, size)
 
     def pwrite(self, data: Bytes, position: int) -> int:
         """One write call; the caller looks at what was taken."""
@@ -324,12 +339,16 @@ if sys.platform == "win32":
     def _lock(fd: int) -> None:
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
 
+    def _sendfile(descriptor: int, fd: int, position: int, size: int) -> int:
+        raise OSError(errno.ENOSYS, "there is no sendfile here")
+
     _datasync = os.fsync
 else:
     import fcntl
 
     _pread = os.pread
     _pwrite = os.pwrite
+    _sendfile = os.sendfile
 
     def _lock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

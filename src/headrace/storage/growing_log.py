@@ -14,7 +14,7 @@ from headrace.records.batch import BatchHeader, place
 from headrace.records.control import AbortedTransaction
 from headrace.storage import recovery
 from headrace.storage.corruption import CorruptLog, Finding
-from headrace.storage.files import Files
+from headrace.storage.files import Files, passes
 from headrace.storage.flush_job import FlushJob
 from headrace.storage.offset_index import RELATIVE_OFFSET_MAX
 from headrace.storage.producer_journal import ProducerJournal
@@ -116,7 +116,8 @@ class GrowingLog(ReadableLog):
     def append(self, batch: memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int) -> int:
         """Append one checked batch at the end of the log as its leader, and answer its base offset; HOT.
 
-        The batch gets its offsets and epoch in place. StorageFault leaves the log as it was.
+        The batch gets its offsets and epoch in place. StorageFault leaves the log as it was; if the disk has failed,
+        and is not just full, the log takes nothing more.
         """
         base_offset = self.log_end_offset
         place(batch, header, base_offset, leader_epoch)
@@ -144,7 +145,7 @@ class GrowingLog(ReadableLog):
         except CorruptLog as problem:
             raise self._break(str(problem)) from problem
         except OSError as problem:
-            raise StorageFault(f"{segment.path()}: {problem}") from problem
+            raise self._failed(f"{segment.path()}: {problem}", problem) from problem
         self.log_end_offset = headers[-1].last_offset + 1
 
     def note_aborted(self, transaction: AbortedTransaction) -> None:
@@ -173,7 +174,7 @@ class GrowingLog(ReadableLog):
         except CorruptLog as problem:
             raise self._break(str(problem)) from problem
         except OSError as problem:
-            raise StorageFault(f"{segment.path()}: {problem}") from problem
+            raise self._failed(f"{segment.path()}: {problem}", problem) from problem
         self.log_end_offset = last_offset + 1
         if position == 0:
             self._roll_after_ms = _UNKNOWN
@@ -203,7 +204,7 @@ class GrowingLog(ReadableLog):
             # Last, because from here on nothing can fail and leave an empty segment where the old one grows over it.
             new = Segment.create(self.files, self.path, end, now_ms=now_ms)
         except OSError as problem:
-            raise StorageFault(f"{self.path}: cannot roll at {end}: {problem}") from problem
+            raise self._failed(f"{self.path}: cannot roll at {end}: {problem}", problem) from problem
         with self._structure:
             self._dirty.append(old)
             self._name_changes += 1
@@ -235,7 +236,7 @@ class GrowingLog(ReadableLog):
         try:
             first_ms = self._active.first_timestamp()
         except OSError as problem:
-            raise StorageFault(f"{self._active.path()}: {problem}") from problem
+            raise self._failed(f"{self._active.path()}: {problem}", problem) from problem
         due_ms = first_ms + self._config.segment_ms - self._jitter_ms(self._active)
         self._roll_after_ms = due_ms if first_ms >= 0 else _NEVER
 
@@ -247,6 +248,10 @@ class GrowingLog(ReadableLog):
     def _refuse_if_broken(self) -> None:
         if self.fault is not None:
             raise StorageFault(self.fault)
+
+    def _failed(self, reason: str, problem: OSError) -> StorageFault:
+        """A write found no room, and may be tried again; or the disk has failed."""
+        return StorageFault(reason) if passes(problem) else self._break(reason)
 
     def _break(self, reason: str) -> StorageFault:
         """Take nothing more from now on; any thread."""

@@ -20,7 +20,7 @@ from headrace.storage.corruption import CorruptLog, Finding
 from headrace.storage.deletion import DELETE_DIRECTORY, STRAY_DIRECTORY, DeletedLog, mark_directory
 from headrace.storage.directory_names import future_name, is_deleted, is_future, is_log, log_name
 from headrace.storage.epoch_checkpoint import read_epochs
-from headrace.storage.files import Files, Lock, Space
+from headrace.storage.files import Files, Lock, Space, passes
 from headrace.storage.log import Log
 from headrace.storage.meta_properties import MetaProperties, read_meta, read_topic_id, write_meta, write_topic_id
 from headrace.storage.offset_checkpoint import (
@@ -62,6 +62,7 @@ class LogDir:
         "_shrinking",
         "broker_epoch",
         "clean_shutdown",
+        "fault",
         "files",
         "findings",
         "futures",
@@ -85,7 +86,9 @@ class LogDir:
         self.clean_shutdown = False
         """Whether the last stop was a clean one."""
         self.online = True
-        """Cleared by the owner once a flush failed here: nothing is acknowledged from this dir again."""
+        """Cleared by the owner once the disk failed here: nothing is acknowledged from this dir again."""
+        self.fault: str | None = None
+        """Why the owner should do so, if the dir's own files say it."""
         self.meta: MetaProperties | None = None
         self.broker_epoch = -1
         """Written down at a clean stop, for the next start."""
@@ -363,7 +366,7 @@ class LogDir:
                 write_offsets(self.files, f"{self.path}/{LOG_STARTS}", starts)
                 self._noted = noted
             except OSError as problem:
-                raise StorageFault(f"{self.path}: cannot write checkpoints: {problem}") from problem
+                raise self._failed(f"{self.path}: cannot write checkpoints: {problem}", problem) from problem
 
     def high_watermark(self, name: str) -> int:
         """The high watermark of a partition as it was last written down; 0 if it never was."""
@@ -378,8 +381,14 @@ class LogDir:
             try:
                 write_offsets(self.files, f"{self.path}/{HIGH_WATERMARKS}", noted)
             except OSError as problem:
-                raise StorageFault(f"{self.path}: cannot write high watermarks: {problem}") from problem
+                raise self._failed(f"{self.path}: cannot write high watermarks: {problem}", problem) from problem
             self._high_watermarks = noted
+
+    def _failed(self, reason: str, problem: OSError) -> StorageFault:
+        """A checkpoint found no room, and will be tried again; or the disk has failed."""
+        if not passes(problem):
+            self.fault = self.fault or reason
+        return StorageFault(reason)
 
     def truncate(self, log: Log, offset: int) -> None:
         """Truncate a log, its lowered recovery point first: recovery must not miss what is about to go; blocking."""
@@ -422,7 +431,8 @@ class LogDir:
             try:
                 logs[name].close(now_ms)
             except StorageFault as fault:
-                return fault
+                # A partition may move away in the last moment: of its log there is nothing left to close.
+                return None if logs[name].deleted else fault
             return None
 
         failed = {name: fault for name, fault in _each(list(logs), close_log, threads) if fault is not None}

@@ -280,7 +280,7 @@ class Segment(BatchFile):
         if self.size == 0:
             return b""
         try:
-            return self.files.read(self.path(kind))
+            return self.read_file(kind)
         except FileNotFoundError:
             return None
 

@@ -1,6 +1,9 @@
 """A range of whole batches in one segment, promised but not yet read."""
 
+from collections.abc import Callable
+
 from headrace.model.errors import StorageFault
+from headrace.storage.residency import warm
 from headrace.storage.segment import Segment
 
 _EMPTY = memoryview(b"")
@@ -22,8 +25,15 @@ class Span:
 
     def resident(self) -> bool:
         """Whether `view` would not wait for the disk; True if that cannot be told."""
+        return self._ask(self._segment.resident)
+
+    def is_warm(self) -> bool:
+        """Whether it is resident and somebody has looked at it since it came from the disk."""
+        return self._ask(self._segment.is_warm)
+
+    def _ask(self, question: Callable[[int, int], bool]) -> bool:
         try:
-            return self.size == 0 or self._segment.resident(self._position, self.size)
+            return self.size == 0 or question(self._position, self.size)
         except OSError as problem:
             raise StorageFault(f"{self._segment.path()}: {problem}") from problem
 
@@ -35,6 +45,19 @@ class Span:
             return self._segment.view(self._position, self.size)
         except OSError as problem:
             raise StorageFault(f"{self._segment.path()}: {problem}") from problem
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether `send` may be tried: where it failed once, a reader had better be told what is wrong."""
+        return not self._segment.has_failed
+
+    def send(self, descriptor: int, begin: int) -> int:
+        """Hand bytes from `begin` on to a socket that does not block, answering how many it took; for a thread."""
+        return self._segment.send(descriptor, self.size - begin, self._position + begin)
+
+    def bring(self, view: memoryview) -> memoryview:
+        """What `view` gave, or a copy of it, so that nobody waits for the disk any more; blocking, for a thread."""
+        return view if warm(view) else memoryview(self.load())
 
     def load(self) -> bytes:
         """The bytes by reading them; blocking, for a thread."""

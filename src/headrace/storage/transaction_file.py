@@ -48,11 +48,10 @@ class TransactionFile:
         if not self.exists:
             return TransactionIndex()
         segment = self._segment
-        path = segment.path(TRANSACTION_INDEX)
-        data = segment.files.read(path)
+        data = segment.read_file(TRANSACTION_INDEX)
         index = TransactionIndex.decode(data, base_offset=segment.base_offset, end_offset=segment.end_offset)
         if index is None:
-            raise CorruptLog(f"{path} cannot be right")
+            raise CorruptLog(f"{segment.path(TRANSACTION_INDEX)} cannot be right")
         self._written = len(index)
         return index
 

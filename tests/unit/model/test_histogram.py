@@ -42,3 +42,15 @@ def test_nothing_is_lost(durations):
     for bound in ("0.0625", "1", "1024"):
         below = sum(elapsed < float(bound) * MS for elapsed in durations)
         assert read.get("took_ms_bucket", request="x", le=bound) == below
+
+
+def test_told_in_pieces():
+    """Do the parts of a histogram agree, though it counts on while a scraper is told of it piece by piece?"""
+    histogram = Histogram()
+    text = []
+    for sample in histogram.samples({}, unit_ns=MS):
+        text.append("".join(render([Family("took_ms", "histogram", "How long.", [sample])])).splitlines()[-1])
+        histogram.note(MS)
+
+    read = Metrics("\n".join(["# TYPE took_ms histogram", *text, ""]))
+    assert read.get("took_ms_count") == 0

@@ -114,7 +114,7 @@ def test_what_is_built_is_walked(records: list[NewRecord], codec: str, base_offs
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.binary(max_size=80), st.none() | st.binary(max_size=80)), min_size=1, max_size=70),
+    st.lists(st.tuples(st.binary(max_size=300), st.none() | st.binary(max_size=80)), min_size=1, max_size=70),
     st.integers(0, 2**41),
     st.none() | st.tuples(st.integers(0, 2**62), st.integers(0, 2**15 - 1)),
 )

@@ -1,5 +1,6 @@
 """Does a log take what is appended, roll, and note epochs as its owner expects?"""
 
+import errno
 from dataclasses import replace
 
 import pytest
@@ -145,12 +146,12 @@ def test_epochs(log):
 @pytest.mark.parametrize("operation", ["open", "read", "create", "write"])
 @pytest.mark.parametrize("count", [0, 5])
 def test_the_first_append_after_a_restart_fails_whole(memory, operation, count):
-    """If the disk refuses anything on the way of the first append, is the log as before, for the next one too?"""
+    """If there is no room for anything on the way of the first append, is the log as before, for the next one too?"""
     log = open_log(memory, "/data/t-0")
     fill(log, count)
     log.close(0)
     log = open_log(memory, "/data/t-0", clean=True)
-    memory.fail_next(operation)
+    memory.fail_next(operation, errno.ENOSPC)
     for _ in range(3):
         try:
             append(log, 1)

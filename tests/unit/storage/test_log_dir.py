@@ -70,6 +70,17 @@ def test_a_clean_stop(disk, root):
     assert not LogDir.open(disk.files, root).clean_shutdown
 
 
+def test_a_clean_stop_while_a_log_moves_away(disk, root):
+    """Is a stop clean although one of the logs was just deleted, and is nobody told of a failure?"""
+    log_dir = LogDir.open(disk.files, root)
+    for name in ("kept-0", "gone-0"):
+        fill(create(log_dir, name), 3)
+    log_dir.logs["gone-0"].delete()
+
+    assert log_dir.close(0) == {}
+    assert LogDir.open(disk.files, root).clean_shutdown
+
+
 def test_an_unclean_stop(disk, root):
     """Are many partitions recovered, in threads, with progress, from their checkpoints?"""
     log_dir = LogDir.open(disk.files, root)

@@ -81,6 +81,25 @@ def test_no_room_to_roll(memory, path):
     assert read_all(open_log(memory, "/data/t-0")) == list(range(end_offset + 1))
 
 
+@pytest.mark.parametrize(("operation", "path"), [("write", ".log"), ("create", ".timeindex")])
+def test_a_disk_that_failed_a_write_is_not_just_full(memory, operation, path):
+    """Does a log whose write or roll met a broken disk take nothing more, and read on what was flushed?"""
+    log = open_log(memory, "/data/t-0")
+    fill(log, 2)
+    flush(log)
+    while operation == "create" and log.segments()[-1].size + len(batch()) <= CONFIG.segment_bytes:
+        append(log, 1)
+    end_offset = log.log_end_offset
+    memory.fail_next(operation, errno.EIO, path_contains=path)
+    for _ in range(2):
+        with pytest.raises(StorageFault, match="Input/output"):
+            append(log, 1)
+
+    assert "Input/output" in log.fault
+    assert log.log_end_offset == end_offset
+    assert log.read(0, max_bytes=999, limit_offset=2).end_offset == 2
+
+
 def test_a_write_that_cannot_be_undone_breaks_the_log(memory):
     """Does the log take nothing more, and read only what was flushed?"""
     log = open_log(memory, "/data/t-0")

@@ -1,6 +1,7 @@
 """Does a segment write, index, find, cut, map and truncate its batches?"""
 
 import errno
+import threading
 
 import pytest
 
@@ -8,6 +9,7 @@ from headrace.model.log_config import LogConfig
 from headrace.records.batch import patch_offsets, read_header
 from headrace.storage import batch_file
 from headrace.storage.corruption import CorruptLog
+from headrace.storage.memory_files import MemoryMapping
 from headrace.storage.segment import Segment
 from unit.storage.samples import batch
 
@@ -214,6 +216,22 @@ def test_view_and_mapping(disk, monkeypatch):
     assert {type(view.obj) for view, *_ in views} != {bytes}
 
 
+def test_read_ahead_is_not_at_hand(memory, monkeypatch):
+    """Does what follows a range that had to come from the disk count as on the disk, until a reader is beyond it?"""
+    monkeypatch.setattr(batch_file, "_MAP_MIN", 300)
+    monkeypatch.setattr(batch_file, "_READ_AHEAD", 200)
+    segment = Segment.create(memory, "/data", 0, now_ms=0)
+    segment.configure(CONFIG)
+    for number in range(30):
+        put(segment, number, 1000 + number)
+    segment.end_offset = 30
+    cold = [(1000, 100)]
+    monkeypatch.setattr(MemoryMapping, "resident", lambda _, position, size: (position, size) not in cold)
+
+    asked = [0, 1000, 1100, 1200, 1800, 1300, 0]
+    assert [segment.is_warm(position, 100) for position in asked] == [True, False, False, False, True, False, True]
+
+
 def test_view_of_what_is_gone(disk):
     """Is a range that is no longer there an error rather than fewer bytes?"""
     segment = make(disk, count=3)
@@ -244,6 +262,29 @@ def test_truncating_a_mapped_file(disk, monkeypatch, looking):
     segment.seal()
 
     assert again(segment).max_timestamp() == (2000, 10)
+
+
+def test_found_while_it_is_renamed(memory):
+    """Does a reader that has just found a segment read it, though a cleaner is about to give its files other names?"""
+    written = Segment.create(memory, "/data", 0, now_ms=0)
+    put(written, 0, 1000)
+    segment = Segment(memory, "/data", 0, size=written.size)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(segment.read(0, segment.size)))
+
+    def look(operation, path):
+        """Between the renaming of the log and that of its indexes."""
+        if operation == "rename" and path.endswith(".index"):
+            memory.before = None
+            reader.start()
+            # Long enough for a reader who would not wait to find no file of that name.
+            reader.join(0.05)
+
+    memory.before = look
+    segment.rename(".deleted")
+    reader.join()
+
+    assert [written.read(0, written.size)] == read
 
 
 def test_release_and_use_again(disk):

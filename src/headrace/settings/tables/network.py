@@ -11,9 +11,11 @@ listener.security.protocol.map  string \
     Which security protocol each listener name speaks, as NAME:PROTOCOL pairs (Kafka can change it while it runs; here
     it takes a restart).
 socket.send.buffer.bytes  int  102400  high  served
-    Size of the kernel's send buffer on accepted connections; -1 leaves the system's choice.
+    Size of the kernel's send buffer on accepted connections, until a reply is larger: then it is 256 KiB at least; -1
+    leaves the system's choice.
 socket.receive.buffer.bytes  int  102400  high  served
-    Size of the kernel's receive buffer on accepted connections; -1 leaves the system's choice.
+    Size of the kernel's receive buffer on accepted connections, until a request is larger: then it is 512 KiB at least;
+    -1 leaves the system's choice.
 socket.request.max.bytes  int  104857600  1..  high  served
     The largest request frame that is read; a bigger one closes the connection.
 socket.listen.backlog.size  int  50  1..  medium  served
