@@ -123,6 +123,13 @@ class Listener:
             self._sweeper.cancel()
         if self._server is None:
             return
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, asyncio.SelectorEventLoop):
+            # Python's own loop never closes a connection that it has taken and not begun when its server is closed.
+            for one in self._server.sockets:
+                loop.remove_reader(one.fileno())
+            for _ in range(_ACCEPTING_TURNS):
+                await asyncio.sleep(0)
         self._server.close()
         for connection in list(self.connections):
             connection.close("")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from headrace.model.errors import MalformedRequest
+from headrace.model.group_records import OffsetCommitValue
 from headrace.wire.codec import decode, encode, reader_of, writer_of
 from headrace.wire.compiler import Writer
 from headrace.wire.primitives import Buffer
@@ -17,6 +18,9 @@ from headrace.wire.schema import load_messages
 _TYPE: Final = struct.Struct(">h")
 _KEY_VERSION: Final = 0
 _KEYS_KEPT: Final = 10_000
+_OFFSET_VERSION: Final = 4
+_PLAIN_OFFSET: Final = struct.Struct(">hqiBqBBB16s").pack
+"""Version, offset, leader epoch, an empty note, timestamp; one tagged field of 16 bytes with tag 0, the topic's id."""
 
 Entry = tuple[Any, Any]
 """A record's key and its value, None where the key is forgotten."""
@@ -64,6 +68,9 @@ class RecordCodec:
             if value is None:
                 encoded.append((encode_key(key), None))
                 continue
+            if value.__class__ is OffsetCommitValue and not value.metadata and value.topic_id.int:
+                encoded.append((encode_key(key), _plain_offset(value)))
+                continue
             write, head = writers.get(value.__class__) or self._writer_for(value.__class__)
             out = bytearray(head)
             write(out, value)
@@ -105,8 +112,16 @@ class RecordCodec:
         return decode(reader_of(module, name, version), value, _TYPE.size)
 
 
+def _plain_offset(value: OffsetCommitValue) -> bytes:
+    """An offset without a note, as nearly all are, in half the time of the writer that knows everything."""
+    return _PLAIN_OFFSET(
+        _OFFSET_VERSION, value.offset, value.leader_epoch, 1, value.commit_timestamp, 1, 0, 16, value.topic_id.bytes
+    )
+
+
 GROUP_RECORDS: Final = RecordCodec(
-    ("group_records", "share_group_records", "streams_group_records"), {"OffsetCommitValue": 4, "GroupMetadataValue": 3}
+    ("group_records", "share_group_records", "streams_group_records"),
+    {"OffsetCommitValue": _OFFSET_VERSION, "GroupMetadataValue": 3},
 )
 TRANSACTION_RECORDS: Final = RecordCodec(("transaction_records",), {"TransactionLogValue": 1})
 SHARE_STATE_RECORDS: Final = RecordCodec(("share_state_records",), {})

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 
 import pytest
 
-from headrace.net.connection import Connection, Limits
+from headrace.net.connection import BULK_RECEIVE_BYTES, BULK_SEND_BYTES, Connection, Limits
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, SCRATCH_BYTES
 from headrace.net.listener import Listener
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
@@ -415,3 +416,67 @@ def test_a_service_can_end_it() -> None:
         assert b"" == await reader.read()
 
     assert ["asked to"] == talk(conversation)
+
+
+def test_a_lent_socket() -> None:
+    """Is the socket lent for the next reply only, and do later replies wait until that one is there?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, listener: Listener
+    ) -> None:
+        writer.write(framed(b"wait first") + framed(b"wait second") + framed(b"third"))
+        await until(lambda: len(echo.seen) == 3)
+        (connection,) = listener.connections
+        (first, _), (second, _) = echo.waiting
+        assert connection.lend(second) is None
+        lent = connection.lend(first)
+        assert lent is not None
+        with lent:
+            second.send((framed(b"second"),))
+            lent.send(framed(b"first"))
+        first.send(())
+
+        assert [await read_frame(reader) for _ in range(3)] == [b"first", b"second", b"third"]
+        assert connection.lend(first) is None
+
+    talk(conversation)
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [(100_000, (BULK_SEND_BYTES, BULK_RECEIVE_BYTES)), (1_000_000, (1_000_000, 1_000_000)), (-1, None)],
+)
+def test_large_requests_get_large_buffers(told: int, found: tuple[int, int] | None) -> None:
+    """Are buffers that were told to be small enlarged for who sends much, and others left as they are?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _echo: Echo, listener: Listener
+    ) -> None:
+        def sizes() -> tuple[int, int]:
+            (connection,) = listener.connections
+            sock = connection._transport.get_extra_info("socket")
+            return tuple(sock.getsockopt(socket.SOL_SOCKET, one) for one in (socket.SO_SNDBUF, socket.SO_RCVBUF))
+
+        writer.write(framed(b"small"))
+        await read_frame(reader)
+        before = sizes()
+        writer.write(framed(b"x" * 2_000_000))
+        assert 2_000_000 == len(await read_frame(reader))
+
+        if found is None:
+            assert before[0] <= sizes()[0]
+        else:
+            # Linux answers with twice what it was told, and grants no more than its limits.
+            assert [min(2 * size, 2 * limit) for size, limit in zip(found, _granted(), strict=True)] == [*sizes()]
+
+    talk(conversation, Limits(send_buffer_bytes=told, receive_buffer_bytes=told))
+
+
+def _granted() -> tuple[int, int]:
+    """The largest buffers that this machine gives."""
+    with socket.socket() as asked:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            asked.setsockopt(socket.SOL_SOCKET, option, 1 << 30)
+        return tuple(
+            asked.getsockopt(socket.SOL_SOCKET, option) // 2 for option in (socket.SO_SNDBUF, socket.SO_RCVBUF)
+        )

@@ -1,7 +1,10 @@
 """The listener knows its connections to the last one."""
 
 import asyncio
+import gc
 import socket
+
+import pytest
 
 from headrace.net.connection import Connection, Limits
 from headrace.net.listener import Listener
@@ -13,6 +16,35 @@ class Mute:
 
     def handle(self, connection: Connection, frame: memoryview) -> Buffers:
         return ()
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_a_connection_that_comes_with_the_stop_is_closed(turns: int) -> None:
+    """Is a connection that Python's own loop takes in any turn around the stop hung up on, and none forgotten?"""
+
+    async def run() -> bytes:
+        listener = Listener(
+            Mute(),
+            name="TEST",
+            limits=Limits(),
+            connections_max=10,
+            connections_per_address_max=10,
+            on_refuse=lambda peer, reason: None,
+        )
+        await listener.start("127.0.0.1", 0, backlog=10)
+        with socket.create_connection(("127.0.0.1", listener.port)) as client:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await listener.stop()
+            client.settimeout(5)
+            try:
+                return client.recv(1)
+            except ConnectionResetError:
+                return b""
+
+    assert b"" == asyncio.run(run())
+    # Whatever was forgotten is found now, and its warning is an error.
+    gc.collect()
 
 
 def test_a_connection_accepted_while_stopping_is_closed() -> None:

@@ -13,6 +13,7 @@ from headrace.model.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from headrace.model.ids import ZERO_ID
 from headrace.model.share_state_records import ShareSnapshotKey
 from headrace.model.streams_group_records import StreamsGroupMetadataKey
 from headrace.model.transaction_records import TransactionLogKey, TransactionLogValue
@@ -75,6 +76,19 @@ def test_every_family_comes_back(codec, key, value):
     """Is what was written what is read?"""
     assert codec.decode(*codec.encode(key, value)) == (key, value)
     assert codec.encode_all([(key, value), (key, None)]) == [codec.encode(key, value), codec.encode(key, None)]
+
+
+@pytest.mark.parametrize("metadata", ["", "note"])
+@pytest.mark.parametrize("topic_id", [ZERO_ID, UUID(int=1), UUID(int=2**128 - 1)])
+@pytest.mark.parametrize("offset", [0, 2**63 - 1])
+def test_offsets_are_written_the_same_both_ways(metadata, topic_id, offset):
+    """Is an offset that takes the short way written as the long way would?"""
+    key = OffsetCommitKey(group="g", topic="t", partition=3)
+    value = OffsetCommitValue(
+        offset=offset, leader_epoch=-1, metadata=metadata, commit_timestamp=1_700_000_000_000, topic_id=topic_id
+    )
+
+    assert [GROUP_RECORDS.encode(key, value)] == GROUP_RECORDS.encode_all([(key, value)])
 
 
 def test_records_of_later_days_are_told_from_broken_ones():

@@ -9,6 +9,8 @@ import pytest
 from headrace.model.errors import MalformedRequest
 from headrace.wire.messages import metadata_records
 from headrace.wire.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
@@ -16,6 +18,7 @@ from headrace.wire.messages.metadata_records import (
     ConfigRecord,
     ControllerEndpoint,
     ControllerFeature,
+    EndTransactionRecord,
     FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -89,6 +92,10 @@ EXAMPLES = [
         b"\x01\x01\x00" + struct.pack(">iq", 1, 2) + b"\x00",
     ),
     (ClearElrRecord(topic_name="foo"), 0, b"\x01\x1c\x00\x04foo\x00"),
+    (BeginTransactionRecord(name="foo"), 0, b"\x01\x17\x00\x01\x00\x04\x04foo"),
+    (BeginTransactionRecord(), 0, b"\x01\x17\x00\x00"),
+    (EndTransactionRecord(), 0, b"\x01\x18\x00\x00"),
+    (AbortTransactionRecord(reason="foo"), 0, b"\x01\x19\x00\x01\x00\x04\x04foo"),
     (
         RegisterControllerRecord(
             controller_id=7,

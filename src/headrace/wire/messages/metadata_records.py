@@ -1,6 +1,8 @@
 """The metadata records' classes live in `model`, where the cores that decide them can see them."""
 
 from headrace.model.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
@@ -8,6 +10,7 @@ from headrace.model.metadata_records import (
     ConfigRecord,
     ControllerEndpoint,
     ControllerFeature,
+    EndTransactionRecord,
     FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -21,6 +24,8 @@ from headrace.model.metadata_records import (
 )
 
 __all__ = (
+    "AbortTransactionRecord",
+    "BeginTransactionRecord",
     "BrokerEndpoint",
     "BrokerFeature",
     "BrokerRegistrationChangeRecord",
@@ -28,6 +33,7 @@ __all__ = (
     "ConfigRecord",
     "ControllerEndpoint",
     "ControllerFeature",
+    "EndTransactionRecord",
     "FeatureLevelRecord",
     "NoOpRecord",
     "PartitionChangeRecord",
