@@ -13,9 +13,12 @@ from msgspec.structs import replace
 
 from headrace.cores.partition_index import PartitionIndex
 from headrace.model.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
+    EndTransactionRecord,
     FeatureLevelRecord,
     MetadataRecord,
     NoOpRecord,
@@ -307,4 +310,8 @@ class Metadata:
         BrokerRegistrationChangeRecord: _registration_change,
         RegisterControllerRecord: _register_controller,
         NoOpRecord: _no_op,
+        # Whoever reads a log holds back what is between these; by themselves they change nothing.
+        BeginTransactionRecord: _no_op,
+        EndTransactionRecord: _no_op,
+        AbortTransactionRecord: _no_op,
     }

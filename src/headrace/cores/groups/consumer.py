@@ -69,6 +69,9 @@ if TYPE_CHECKING:
     from headrace.cores.metadata import Metadata
     from headrace.cores.outcome import TimerKey, Token
 
+HEARTBEATS_WHILE_WAITING = 5
+"""How often a member that waits for partitions is heard of within the usual interval."""
+
 
 # --- heartbeat
 
@@ -99,10 +102,21 @@ def heartbeat(groups: Groups, command: ConsumerHeartbeat, token: Token, now_ms: 
     answer = ConsumerHeartbeatAnswer(
         member_id=member.member_id,
         member_epoch=member.member_epoch,
-        heartbeat_interval_ms=limits.heartbeat_interval_ms,
+        heartbeat_interval_ms=_next_heartbeat_ms(group, member, limits),
         assignment={topic: tuple(sorted(owned)) for topic, owned in member.assigned.items()} if tells else None,
     )
     return outcome.reply(token, answer)
+
+
+def _next_heartbeat_ms(group: ConsumerGroup, member: ConsumerMember, limits: ConsumerLimits) -> int:
+    """When a member is to be heard of again: sooner while it waits for partitions, which nobody reads meanwhile.
+
+    Only the answer to a heartbeat tells it that others have given them up, or that there is a target at last.
+    """
+    has_no_target_yet = not member.assigned and group.assignment_epoch < group.group_epoch
+    if has_no_target_yet or member.state is MemberState.UNRELEASED_PARTITIONS:
+        return max(limits.heartbeat_interval_ms // HEARTBEATS_WHILE_WAITING, 1)
+    return limits.heartbeat_interval_ms
 
 
 def check_heartbeat(command: ConsumerHeartbeat, limits: ConsumerLimits) -> None:
@@ -253,7 +267,7 @@ def _leave(groups: Groups, command: ConsumerHeartbeat, limits: ConsumerLimits, t
     """Strike a member off, or, if it is static and will be back, keep its place."""
     group = groups.groups.get(command.group_id)
     if not isinstance(group, ConsumerGroup):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {command.group_id} not found.")
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {command.group_id} not found.")
     if command.instance_id is None:
         member = group.require(command.member_id)
     else:

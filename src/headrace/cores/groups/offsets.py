@@ -178,8 +178,12 @@ def _write(
         raise KafkaError(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, "The commit is larger than one write to the log.")
     expire_timestamp = NO_EXPIRY if command.retention_ms == NO_RETENTION else now_ms + command.retention_ms
     group_id, records, producer = command.group_id, outcome.records, outcome.producer
+    if accepted:
+        _ensure_group(groups, group_id)
+    put = groups.offsets.put
     for offset in accepted:
-        key = OffsetCommitKey(group=group_id, topic=offset.topic, partition=offset.partition)
+        topic, partition = offset.topic, offset.partition
+        key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
         value = OffsetCommitValue(
             offset=offset.offset,
             leader_epoch=offset.leader_epoch,
@@ -190,7 +194,7 @@ def _write(
         )
         # What `Groups.replay` does with an offset, without looking for it.
         if producer is None:
-            replay_offset(groups, key, value)
+            put(group_id, (topic, partition), value)
         else:
             replay_pending(groups, key, value, producer[0])
         records.append((key, value))

@@ -120,8 +120,9 @@ def _check_shape(command: ShareHeartbeat) -> None:
 
 def _entered(groups: Groups, command: ShareHeartbeat, limits: ShareGroupLimits, outcome: Outcome) -> ShareGroup:
     """The group that a member is in, or may join."""
-    known = groups.groups.get(command.group_id)
-    if known is None and command.member_epoch == JOIN_EPOCH:
+    if command.group_id not in groups.groups:
+        if command.member_epoch != JOIN_EPOCH:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {command.group_id} not found.")
         value = ShareGroupMetadataValue(epoch=0, metadata_hash=0)
         groups.emit(outcome, ShareGroupMetadataKey(group_id=command.group_id), value)
     group = require_share_group(groups, command.group_id)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 NO_OFFSET = -1
 """Where to start is decided by the partition's leader, when it is first read."""
 
+_UNKNOWN_TOPIC = "This server does not host this topic-partition."
+
 
 # --- a heartbeat's part
 
@@ -179,7 +181,7 @@ def delete_offsets(groups: Groups, group_id: str, names: Iterable[str], token: T
         elif topic is not None and topic.topic_id in deleting:
             partitions[topic.topic_id] = tuple(range(len(topic.partitions)))
         else:
-            reason = "There is no offset information to delete." if topic else "This server does not host this topic."
+            reason = "There is no offset information to delete." if topic else _UNKNOWN_TOPIC
             errors[name] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)
     outcome = Outcome()
     if partitions:
@@ -198,11 +200,15 @@ def offsets_deleted(groups: Groups, group_id: str, topic_ids: Iterable[UUID], to
 
 
 def initialized_topics(groups: Groups, group_id: str, token: Token) -> Outcome:
-    """Tell which partitions of which topics a group reads or has read: ids and partitions by the topics' names."""
-    group = require_share_group(groups, group_id)
+    """Tell which partitions of which topics a group reads or has read: ids and partitions by the topics' names.
+
+    A group that is not there, or is of another kind, has read nothing.
+    """
+    group = groups.groups.get(group_id)
+    begun = group.state_topics.initialized if isinstance(group, ShareGroup) else {}
     answer = {
         topic.name: (topic_id, tuple(sorted(topic.partitions)))
-        for topic_id, topic in sorted(group.state_topics.initialized.items())
+        for topic_id, topic in sorted(begun.items())
         if topic_id in groups.metadata.topics_by_id
     }
     return Outcome().reply(token, answer)
@@ -215,7 +221,7 @@ def require_share_group(groups: Groups, group_id: str) -> ShareGroup:
     """A share group that must be there."""
     group = groups.groups.get(group_id)
     if group is None:
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {group_id} not found.")
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
     if not isinstance(group, ShareGroup):
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
     return group

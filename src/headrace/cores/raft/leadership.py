@@ -219,7 +219,7 @@ def on_describe(replica: Replica, token: Token, request: DescribeQuorumRequest) 
 def _status(replica: Replica, progress: Progress) -> ReplicaStatus:
     endpoints = replica.log.voters.last.endpoints(progress.key.id)
     if progress.key.id == replica.key.id:
-        return ReplicaStatus(replica.key, replica.log.end_offset, replica.now_ms, replica.now_ms, endpoints)
+        return ReplicaStatus(progress.key, replica.log.end_offset, replica.now_ms, replica.now_ms, endpoints)
     return ReplicaStatus(
         progress.key, progress.end_offset, progress.last_fetch_ms, progress.last_caught_up_ms, endpoints
     )

@@ -118,8 +118,12 @@ class Follower:
 
     @property
     def is_level(self) -> bool:
-        """Whether we have all that is committed, as far as the leader has told: a throttle does not hold us back."""
-        return 0 <= self._leader_high_watermark <= self._log.log_end_offset
+        """Whether we have all that is committed, as far as the leader has told: a throttle does not hold us back.
+
+        As long as it has told nothing, which is so after every change of epoch, we ask: we may well be in sync, and
+        then every acks=all waits for us. Who is not in sync, the leader holds back.
+        """
+        return self._leader_high_watermark <= self._log.log_end_offset
 
     @property
     def lag(self) -> int:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 _ANY_BROKER_EPOCH = -1
 
 
+class NotAFollower(KafkaError):
+    """Whoever fetches is no replica, or no longer the broker it was: a client may pose as one."""
+
+
 class Leader:
     """This broker's part of a partition while it leads it."""
 
@@ -156,10 +160,10 @@ class Leader:
         follower = self.followers.get(follower_id)
         if follower is None:
             # In this epoch, but a replica we have not heard of: our metadata may be behind, so it should try again.
-            raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"Broker {follower_id} is not known as a replica.")
+            raise NotAFollower(ErrorCode.UNKNOWN_LEADER_EPOCH, f"Broker {follower_id} is not known as a replica.")
         status = self._brokers.get(follower_id)
         if status is not None and _ANY_BROKER_EPOCH != broker_epoch < status.broker_epoch:
-            raise KafkaError(
+            raise NotAFollower(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
                 f"Broker {follower_id} has been restarted: its epoch is {status.broker_epoch}, not {broker_epoch}.",
             )
@@ -255,6 +259,9 @@ class Leader:
         assert partition.leader == self._broker_id
         assert partition.leader_epoch >= self.leader_epoch
         assert partition.partition_epoch >= self.partition_epoch
+        for follower in self.followers.values():
+            if follower.broker_id in self.isr.committed.difference(partition.isr):
+                follower.taken_out()
         self.replicas = partition.replicas
         self.followers = {
             replica: self.followers.get(replica) or FollowerProgress(replica, now_ms, in_sync=replica in partition.isr)

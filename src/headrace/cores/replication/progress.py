@@ -62,6 +62,10 @@ class FollowerProgress:
         self._leader_end_at_fetch = leader_end
         self.last_fetch_ms = self.last_caught_up_ms = now_ms if in_sync else _LONG_AGO_MS
 
+    def taken_out(self) -> None:
+        """The controller took it out of the ISR, perhaps because its disk failed: it is level when it says so again."""
+        self.last_caught_up_ms = _LONG_AGO_MS
+
     def is_caught_up(self, leader_end: int, now_ms: int, lag_max_ms: int) -> bool:
         """Whether it is level with the leader, or was within the time that is allowed."""
         return self.offset == leader_end or now_ms - self.last_caught_up_ms <= lag_max_ms

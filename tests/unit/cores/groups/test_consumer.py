@@ -57,6 +57,21 @@ def test_partition_moves_only_when_it_was_given_up(shell):
     assert "Stable" == shell.group().state_name
 
 
+def test_member_that_waits_comes_back_sooner(shell):
+    """Is a member that waits for what another has yet to give up heard of more often, and only as long as it waits?"""
+    first, second = Consumer(shell, "a"), Consumer(shell, "b")
+    first.join()
+
+    assert HEARTBEAT_MS // 5 == second.join().heartbeat_interval_ms
+    assert HEARTBEAT_MS == first.beat().heartbeat_interval_ms, "it has to give up, and does so when its client can"
+    assert HEARTBEAT_MS // 5 == second.beat().heartbeat_interval_ms
+
+    first.give_up()
+
+    assert HEARTBEAT_MS == first.beat().heartbeat_interval_ms
+    assert HEARTBEAT_MS == second.beat().heartbeat_interval_ms
+
+
 def test_answer_tells_partitions_only_when_they_changed(shell):
     """Is an assignment told on joining, when it changes, and to one who tells all, and left out otherwise?"""
     consumer = Consumer(shell, "a")
@@ -134,9 +149,10 @@ def test_assignments_keep_their_distance():
     """Is a second assignment made only when the interval is over, by a timer if nobody asks?"""
     shell = ConsumerShell({"group.consumer.assignment.interval.ms": 1_000}, topics={"orders": 4})
     Consumer(shell, "a").join()
-    Consumer(shell, "b").join()
+    joined = Consumer(shell, "b").join()
 
     assert "Assigning" == shell.group().state_name
+    assert HEARTBEAT_MS // 5 == joined.heartbeat_interval_ms, "whoever has nothing yet asks more often"
 
     shell.advance(1_000)
 

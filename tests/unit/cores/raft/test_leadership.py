@@ -1,7 +1,7 @@
 """Leading, seen from the leader."""
 
 import pytest
-from tests.unit.cores.raft.conftest import key, voter_set
+from tests.unit.cores.raft.conftest import endpoints, key, voter_set
 
 from headrace.cores.raft import leadership
 from headrace.cores.raft.appending import append_control
@@ -26,7 +26,7 @@ from headrace.cores.raft.outputs import (
     Voters,
 )
 from headrace.cores.raft.serving import known_high_watermark
-from headrace.cores.raft.voters import VoterHistory
+from headrace.cores.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from headrace.model.errors import ErrorCode
 
 
@@ -261,6 +261,18 @@ def test_describe(bench):
     assert [(0, 1, now, now), (1, 1, now - 5, now - 5), (2, -1, -1, -1)] == told
     assert [(8, 0)] == [(one.key.id, one.end_offset) for one in response.observers]
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER == bench().ask(DescribeQuorumRequest()).error
+
+
+def test_describe_static_voters(bench):
+    """Are voters that settings name told without directories, the leader itself too?"""
+    static = VoterSet(Voter(ReplicaKey(node_id), endpoints(node_id)) for node_id in range(3))
+    node = bench(log=LogMirror(voters=VoterHistory(static))).elect(1)
+    node.fetch(1, 1, 1)
+
+    response = node.ask(DescribeQuorumRequest())
+
+    assert [ReplicaKey(node_id) for node_id in range(3)] == [one.key for one in response.voters]
+    assert [endpoints(node_id) for node_id in range(3)] == [one.endpoints for one in response.voters]
 
 
 def test_a_voter_set_counts_when_it_is_appended(bench):

@@ -112,6 +112,25 @@ def test_waits_for_one_about_to_join(lead):
     assert scene.mark == 4
 
 
+def test_one_that_the_controller_took_out_is_not_waited_for(lead, registration):
+    """Is a follower that left the ISR by metadata waited for only from its next fetch on?"""
+    scene = lead()
+    scene.append(2)
+    scene.fetch(2, 2)
+    scene.fetch(3, 2)
+    scene.append(1)
+    scene.fetch(3, 3)
+    assert scene.mark == 2
+
+    assert scene.leader.update(registration(isr=(1, 3), partition_epoch=8), 0)
+    assert scene.mark == 3
+    scene.fetch(2, 3)
+    scene.append(1)
+    scene.fetch(3, 4)
+
+    assert scene.mark == 3
+
+
 # --- writing
 
 
