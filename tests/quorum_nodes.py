@@ -11,6 +11,7 @@ from headrace.broker.api import Api
 from headrace.broker.dispatch import Dispatch, load_apis
 from headrace.broker.faults import Faults
 from headrace.broker.metadata_fetch import fetch_metadata
+from headrace.broker.refusals import Refusals
 from headrace.coordination.quorum.quorum import Quorum
 from headrace.coordination.quorum.settings import QuorumSettings
 from headrace.coordination.quorum.snapshot_policy import SnapshotPolicy
@@ -55,6 +56,7 @@ class Standing:
         self.quorum = None
         self.tasks = set()
         self.request_times = defaultdict(Histogram)
+        self.refusals = Refusals(now_ms)
 
     def spawn(self, work):
         """Run something in the background."""

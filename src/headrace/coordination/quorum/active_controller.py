@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from headrace.cores.controller.outcome import Outcome
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
+from headrace.model.metadata_records import AbortTransactionRecord
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,3 +49,10 @@ class ActiveController:
             self._log.withdraw(decision)
             raise StorageFault(f"A decision cannot be replayed: {mistake!r}") from mistake
         return outcome.reply, decision
+
+    def abort_transaction(self) -> Decision:
+        """End what an earlier leader left half done, before all else: readers would hold back what comes after it."""
+        abort = AbortTransactionRecord(reason="The controller that began it no longer leads.")
+        _, decision = self.decide(lambda _: Outcome([abort], None))
+        assert decision is not None
+        return decision

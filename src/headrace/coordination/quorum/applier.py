@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from headrace.coordination.quorum.takeover import way_to
+from headrace.cores.metadata_transaction import MetadataTransaction
 from headrace.cores.raft.log_mirror import EMPTY, OffsetAndEpoch
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 
@@ -59,6 +60,8 @@ class Applier:
         """How far the image is: the offset behind its last record, and that record's epoch."""
         self.timestamp_ms = 0
         self.uncovered = Uncovered()
+        self.transaction = MetadataTransaction()
+        """What the image does not show yet, though it is committed and `position` is behind it."""
         self._log = log
         self._on_fault = on_fault
         self._on_applied = on_applied
@@ -185,10 +188,11 @@ class Applier:
 
     async def _take_over(self, decision: Decision) -> None:
         async with self.turn:
-            for record in decision.records:
+            records = self.transaction.released(decision.records)
+            for record in records:
                 self.metadata.replay(record)
             self._advance(decision)
-            fault = await self._tell(decision.records) if decision.records else None
+            fault = await self._tell(records) if records else None
         known = self._decided.pop(decision.base_offset, None)
         if known is not None and not known[1].done():
             if fault is None:
@@ -206,6 +210,7 @@ class Applier:
                 self.metadata.replay(record)
             self.position, self.timestamp_ms = snapshot_id, snapshot.timestamp_ms
             self.uncovered = Uncovered()
+            self.transaction = MetadataTransaction()  # None is open where a snapshot ends.
             await self._tell(records)
         self._tell_waiting()
 

@@ -88,6 +88,8 @@ class Effects:
         self._fetch_bytes_max = fetch_bytes_max
         self._feed = feed
         self._on_fault = on_fault
+        self.elsewhere: set[int] = set()
+        """Controllers that we asked and that are of another cluster."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def acts(self) -> dict[type[Any], Callable[[Any], Coroutine[Any, Any, None] | None]]:
@@ -158,7 +160,22 @@ class Effects:
             logger.debug("quorum_question_failed to=%d reason=%s", send.to, problem)
             self._feed(given.SendFailed(send.to, send.correlation))
         else:
+            self._look_at_cluster(send.to, response)
             self._feed(given.Answered(send.to, send.correlation, response))
+
+    def _look_at_cluster(self, node_id: int, response: Response) -> None:
+        """Take note of controllers that are of another cluster; the core asks them for ever."""
+        if response.error is not ErrorCode.INCONSISTENT_CLUSTER_ID:
+            self.elsewhere.discard(node_id)
+        elif node_id not in self.elsewhere:
+            self.elsewhere.add(node_id)
+            logger.warning(
+                "quorum_of_another_cluster controller=%d error=%s reason=This node's log dirs are of another cluster "
+                "than that controller. Format them with the id of its cluster, or correct controller.quorum.voters or "
+                "controller.quorum.bootstrap.servers.",
+                node_id,
+                response.error.name,
+            )
 
     def _answer(self, answer: wanted.Answer) -> None:
         question, response = answer.token, answer.response

@@ -20,14 +20,12 @@ from headrace.coordination.quorum.active_controller import ActiveController
 from headrace.coordination.quorum.applier import Applier
 from headrace.coordination.quorum.driver import Driver
 from headrace.coordination.quorum.effects import Effects, Question
-from headrace.coordination.quorum.metadata_log import MetadataLog
+from headrace.coordination.quorum.metadata_log import Decision, MetadataLog
 from headrace.coordination.quorum.opening import Opened, open_replica
 from headrace.coordination.quorum.peers import Peers
 from headrace.coordination.quorum.snapshot_file import SnapshotFiles
 from headrace.coordination.quorum.snapshotting import Snapshotting
-from headrace.coordination.quorum.takeover import copied
 from headrace.coordination.quorum.wire_terms import listening_at
-from headrace.cores.controller.snapshot import snapshot_records
 from headrace.cores.raft import inputs as given
 from headrace.cores.raft import outputs as told
 from headrace.cores.raft.raft import Raft
@@ -160,6 +158,11 @@ class Quorum:
         if self._is_started:
             self._applier.on_commit = callback
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether no leader is known, and a controller said that it is of another cluster."""
+        return self.leader_id < 0 and bool(self._effects.elsewhere)
+
     def time_of_day(self, core_ms: int) -> int:
         """The wall clock at a time of the core's clock, which is another."""
         return self._clock() - (self._driver.now_ms() - core_ms)
@@ -285,10 +288,7 @@ class Quorum:
         if decision is None:
             await self._earlier_decisions(active)
             return reply
-        done = self._applier.decided(decision)
-        active.last = done
-        self._driver.feed(given.Propose(None, active.epoch, len(decision.records)))
-        await done
+        await self._propose(active, decision)
         return reply
 
     async def _earlier_decisions(self, active: ActiveController) -> None:
@@ -408,13 +408,33 @@ class Quorum:
         """Begin to decide, once the image has everything that earlier leaders decided."""
         await self._applier.reached(committed)
         async with self.turn:
-            ahead = await asyncio.get_running_loop().run_in_executor(
-                self._executor, lambda: copied(snapshot_records(self.metadata))
-            )
+            ahead = await asyncio.get_running_loop().run_in_executor(self._executor, self.metadata.copy)
+            is_in_transaction = self._applier.transaction.is_open
+        if is_in_transaction:
+            await self._driver.idle()
         if self._raft.is_leader and self._raft.epoch == epoch and self._fault is None:
-            self._active = ActiveController(ahead, epoch, self._log)
+            active = ActiveController(ahead, epoch, self._log)
+            if is_in_transaction and not self._abort_transaction(active):
+                return
+            self._active = active
             self._changed.set()
             self._tell_leadership(is_active=True)
+
+    def _abort_transaction(self, active: ActiveController) -> bool:
+        logger.warning("metadata_transaction_aborted node=%d epoch=%d", self.settings.key.id, active.epoch)
+        try:
+            decision = active.abort_transaction()
+        except KafkaError as error:
+            self._break(StorageFault(f"A transaction cannot be aborted: {error}"))
+            return False
+        self._propose(active, decision)
+        return True
+
+    def _propose(self, active: ActiveController, decision: Decision) -> asyncio.Future[None]:
+        """Have the quorum commit what was decided and written; the future ends when it is taken over."""
+        active.last = done = self._applier.decided(decision)
+        self._driver.feed(given.Propose(None, active.epoch, len(decision.records)))
+        return done
 
     def _leadership_lost(self, lost: told.LeadershipLost) -> None:
         logger.info("quorum_leadership_lost node=%d epoch=%d", self.settings.key.id, lost.epoch)

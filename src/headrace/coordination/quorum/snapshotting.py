@@ -54,7 +54,7 @@ class Snapshotting:
     def consider(self) -> None:
         """Write one if it is due, in the background; if it will be due by time, look again then."""
         uncovered, now_ms = self._applier.uncovered, self._clock()
-        if self._writing is not None or uncovered.since_ms is None:
+        if self._writing is not None or uncovered.since_ms is None or self._applier.transaction.is_open:
             return
         if self._policy.is_due(bytes_since=uncovered.size, oldest_ms=uncovered.since_ms, now_ms=now_ms):
             self._writing = asyncio.get_running_loop().create_task(self._write_in_background())
@@ -77,10 +77,12 @@ class Snapshotting:
             self._writing = None
 
     async def write(self) -> OffsetAndEpoch | None:
-        """Write a snapshot of the image as it is now; None if there is nothing to write."""
+        """Write a snapshot of the image as it is now; None if there is nothing to write, or half a transaction."""
         loop = asyncio.get_running_loop()
         applier = self._applier
         async with applier.turn:
+            if applier.transaction.is_open:
+                return None
             snapshot_id, timestamp_ms = applier.position, applier.timestamp_ms
             if snapshot_id == EMPTY or snapshot_id in await loop.run_in_executor(self._executor, self._snapshots.ids):
                 return None

@@ -18,7 +18,7 @@ from headrace.model.metadata_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 
 def way_to(image: Metadata, snapshot: Sequence[MetadataRecord]) -> list[MetadataRecord]:
@@ -27,14 +27,6 @@ def way_to(image: Metadata, snapshot: Sequence[MetadataRecord]) -> list[Metadata
     for record in snapshot:
         wanted.replay(record)
     return [*_removals(image, wanted), *(record for record in snapshot if not _is_known(image, wanted, record))]
-
-
-def copied(records: Iterable[MetadataRecord]) -> Metadata:
-    """An image of its own, made from the records of a snapshot."""
-    image = Metadata()
-    for record in records:
-        image.replay(record)
-    return image
 
 
 def _removals(image: Metadata, wanted: Metadata) -> Iterator[MetadataRecord]:

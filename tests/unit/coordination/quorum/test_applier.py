@@ -10,7 +10,12 @@ from headrace.coordination.quorum.snapshot_file import Snapshot
 from headrace.cores.metadata import Metadata
 from headrace.cores.raft.log_mirror import OffsetAndEpoch
 from headrace.model.errors import ErrorCode, KafkaError
-from headrace.model.metadata_records import TopicRecord
+from headrace.model.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    TopicRecord,
+)
 
 
 def topic(number):
@@ -128,6 +133,76 @@ def test_the_log_goes_while_it_is_read(shelf, play):
         assert {"topic-5"} <= set(stage.applier.metadata.topics)
         assert [] == stage.faults
         stage.applier.stop()
+
+    play(scene())
+
+
+def test_a_transaction_is_taken_over_at_its_end(shelf, play):
+    """Is nothing of a transaction in the image or told before its end, and nothing ever of one that is aborted?"""
+
+    async def scene():
+        stage = Stage(shelf)
+        batches = [
+            [topic(0), BeginTransactionRecord(name="first"), topic(1)],
+            [topic(2)],
+            [topic(3), EndTransactionRecord(), topic(4), BeginTransactionRecord(name="second"), topic(5)],
+            [topic(6), AbortTransactionRecord(reason="none"), topic(7)],
+        ]
+        seen = []
+        for batch in batches:
+            offset = stage.log.append_decision(batch, 1).end_offset
+            stage.applier.committed(offset)
+            await stage.applier.reached(offset)
+            seen.append((sorted(stage.applier.metadata.topics), stage.applier.transaction.is_open))
+
+        first, second = ["topic-0"], [f"topic-{number}" for number in range(5)]
+        assert [(first, True), (first, True), (second, True), ([*second, "topic-7"], False)] == seen
+        assert [[topic(0)], [topic(number) for number in range(1, 5)], [topic(7)]] == stage.told
+        stage.applier.stop()
+
+    play(scene())
+
+
+def test_a_snapshot_ends_what_is_held_back(shelf, play):
+    """Is a transaction forgotten that was open when a snapshot took the place of the log?"""
+
+    async def scene():
+        stage = Stage(shelf)
+        stage.log.append_decision([BeginTransactionRecord(), topic(1)], 1)
+        stage.applier.committed(2)
+        await stage.applier.reached(2)
+        stage.applier.load(OffsetAndEpoch(50, 3), Snapshot(9, None, [topic(2)]))
+        await stage.log.begin_again(50)
+        stage.append(3, epoch=3)
+        stage.applier.committed(51)
+        await stage.applier.reached(51)
+
+        assert {"topic-2", "topic-3"} == set(stage.applier.metadata.topics)
+        assert [] == stage.faults
+        stage.applier.stop()
+
+    play(scene())
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param([BeginTransactionRecord(), BeginTransactionRecord()], id="two beginnings"),
+        pytest.param([EndTransactionRecord()], id="an end alone"),
+        pytest.param([AbortTransactionRecord()], id="an abort alone"),
+    ],
+)
+def test_a_transaction_that_makes_no_sense(shelf, play, records):
+    """Is a log whose transactions do not fit together told as damaged?"""
+
+    async def scene():
+        stage = Stage(shelf)
+        stage.log.append_decision(records, 1)
+        stage.applier.committed(len(records))
+        await asyncio.wait({stage.applier._task}, timeout=10)
+
+        assert 1 == len(stage.faults)
+        assert [] == stage.told
 
     play(scene())
 

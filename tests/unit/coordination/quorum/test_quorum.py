@@ -12,7 +12,13 @@ from headrace.cores.raft.log_mirror import OffsetAndEpoch
 from headrace.cores.raft.messages import FetchRequest, FetchSnapshotRequest, VoteRequest
 from headrace.cores.raft.voters import ReplicaKey
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
-from headrace.model.metadata_records import NoOpRecord, RemoveTopicRecord
+from headrace.model.metadata_records import (
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    NoOpRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from quorum_nodes import CLUSTER, creation, static_voters
 
 
@@ -80,6 +86,48 @@ def test_the_next_offset_is_the_records_own(shelf, play):
         await asyncio.gather(*(node.quorum.run(decide) for _ in range(3)))
         assert [1, 3, 5] == seen
         assert 7 == node.quorum.applied_offset
+        await node.stop()
+
+    play(scene())
+
+
+def test_half_a_transaction_is_aborted_by_the_next_leader(shelf, play):
+    """Does a leader drop what its predecessor left half done, before anything of its own is decided?"""
+
+    async def scene():
+        node = await shelf.alone()
+        half = [BeginTransactionRecord(name="half"), TopicRecord(name="never", topic_id=UUID(int=7))]
+        await node.quorum.run(lambda metadata: Outcome(half, None))
+        await node.kill()
+
+        node = await shelf.alone()
+        await node.quorum.run(creation("topic"))
+        assert ["topic"] == list(node.quorum.metadata.topics)
+        await node.stop()
+
+        node = await shelf.alone()
+        assert ["topic"] == list(node.quorum.metadata.topics)
+        await node.stop()
+
+    play(scene())
+
+
+def test_no_snapshot_has_half_a_transaction(shelf, play):
+    """Does a snapshot wait for the end of a transaction, and then have all of it?"""
+
+    async def scene():
+        node = await shelf.alone()
+        half = [BeginTransactionRecord(), TopicRecord(name="whole", topic_id=UUID(int=7))]
+        await node.quorum.run(lambda metadata: Outcome(half, None))
+        await node.quorum.snapshot()
+        before = node.quorum._snapshots.ids()
+        await node.quorum.run(lambda metadata: Outcome([EndTransactionRecord()], None))
+        await node.quorum.snapshot()
+        (written,) = node.quorum._snapshots.ids()
+
+        assert [] == before
+        assert OffsetAndEpoch(node.quorum.applied_offset, 1) == written
+        assert ["whole"] == [record.name for record in node.quorum._snapshots.read(written).records]
         await node.stop()
 
     play(scene())

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.coordination.quorum.takeover import copied, way_to
+from headrace.coordination.quorum.takeover import way_to
 from headrace.cores.controller.snapshot import snapshot_records
 from headrace.cores.metadata import RESOURCE_BROKER, RESOURCE_TOPIC, Metadata
 from headrace.model.metadata_records import (
@@ -17,6 +17,14 @@ from headrace.model.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+
+
+def copied(records):
+    """An image, made from records."""
+    image = Metadata()
+    for record in records:
+        image.replay(record)
+    return image
 
 
 def random_image(chance, names):
