@@ -42,6 +42,7 @@ from headrace.broker.metrics import Metrics
 from headrace.broker.partitions import Partitions
 from headrace.broker.peers import Peers
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.refusals import Refusals
 from headrace.broker.replicas import Replicas
 from headrace.broker.store import Store
 from headrace.broker.throttles import Throttles
@@ -132,6 +133,7 @@ class Broker:
         self.controller_apis = {key: api for key, api in self.apis.items() if api.controller} | {1: METADATA_FETCH}
         self.dispatch = Dispatch(self, self.broker_apis, self.faults, Forwarding(self))
         self.controller_dispatch = Dispatch(self, self.controller_apis, self.faults)
+        self.refusals = Refusals(self.clock)
         self.listeners: list[Listener] = []
         self.endpoints: dict[str, Endpoint] = {}
 

@@ -72,7 +72,11 @@ class Duties:
     def _session_s(self) -> float:
         """When the next session can run out."""
         controller = self._broker.controller
-        due_ms = controller.liveness.next_check_ms()
+        try:
+            due_ms = controller.liveness.next_check_ms()
+        except HeadraceError:
+            # The decision before this pause was the one in which this node lost the lead: the pause ends the duty.
+            return _IDLE_CHECK_S
         return _IDLE_CHECK_S if due_ms is None else max(due_ms - controller.now_ms(), 1) / 1000
 
     async def _fence(self) -> None:

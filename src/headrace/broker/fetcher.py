@@ -1,26 +1,28 @@
 """Reading for one fetch request: which partitions, how much of each, and parking until there is enough.
 
 A fetch is evaluated as a whole each time: once on arrival and once when something it waits for was appended.
-What it finds in the page cache leaves as slices of mapped segments; what is cold is first brought there by a thread,
-in bounded pieces, while its connection takes no further requests. The same goes for finding it: a thread reads the
-index and the pages that a search needs, if they are not in memory.
+What it finds in the page cache leaves as slices of mapped segments; what is cold is sent by a thread, or brought there
+by one first, in bounded pieces, while its connection takes no further requests. The same goes for finding it: a thread
+reads the index and the pages that a search needs, if they are not in memory.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
+from headrace.broker.file_sending import LostHalfway, send_from_files
 from headrace.broker.partition import not_led_here
 from headrace.cores.replication.read_replica import THE_LEADER
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.net.reply import Buffers, PendingReply
 from headrace.storage.readable_log import NotAtHand
-from headrace.storage.residency import warm
 from headrace.wire.fetch import FetchedPartition, encode_fetch_response
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterable, Sequence
 
     from headrace.broker.api import Call
@@ -144,7 +146,7 @@ class Found:
         if self.span is None:
             return not self.is_cold
         try:
-            return self.span.resident()
+            return self.span.is_warm()
         except StorageFault as fault:
             self.fail(fault)
             return True
@@ -339,25 +341,52 @@ class Fetch:
         return reply
 
     async def _load(self, found: list[Found], reply: PendingReply) -> None:
+        async with self._call.broker.cold_fetches:
+            peer = self._call.connection.lend(self._reply or reply)
+            with ExitStack() as until_sending:
+                if peer is not None:
+                    until_sending.enter_context(peer)
+                unread = await self._bring(found, may_send=peer is not None)
+                pieces = self._encode(found)
+                if unread:
+                    # The thread that sends closes it.
+                    until_sending.pop_all()
+            reply.send(await self._send(peer, pieces, unread) if peer is not None and unread else pieces)
+
+    async def _bring(self, found: list[Found], *, may_send: bool) -> dict[int, Span]:
+        """Have records found and read, as many as one fetch may; answers which can be sent unread, by identity."""
         broker = self._call.broker
-        async with broker.cold_fetches:
-            loop = asyncio.get_running_loop()
-            left = COLD_BYTES_MAX
-            for entry in found:
-                if entry.is_cold and left > 0:
-                    await self._find_again(entry, found)
-                if entry.span is None or left <= 0:
-                    continue
-                try:
-                    view = entry.span.view()
-                    if not await loop.run_in_executor(broker.readers, warm, view):
-                        view = memoryview(await loop.run_in_executor(broker.readers, entry.span.load))
-                except StorageFault as fault:
-                    entry.fail(fault)
-                    continue
-                left -= len(view)
-                entry.records = [view]
-        reply.send(self._encode(found))
+        left = COLD_BYTES_MAX
+        unread: dict[int, Span] = {}
+        for entry in found:
+            if entry.is_cold and left > 0:
+                await self._find_again(entry, found)
+            if entry.span is None or left <= 0:
+                continue
+            try:
+                view = entry.span.view()
+                if may_send and entry.span.can_be_sent:
+                    unread[id(view)] = entry.span
+                else:
+                    view = await asyncio.get_running_loop().run_in_executor(broker.readers, entry.span.bring, view)
+            except StorageFault as fault:
+                entry.fail(fault)
+                continue
+            left -= len(view)
+            entry.records = [view]
+        return unread
+
+    async def _send(self, peer: socket.socket, pieces: Buffers, unread: dict[int, Span]) -> Buffers:
+        """Have a thread send what comes from the disk: answers what is left to send the ordinary way."""
+        sending = asyncio.get_running_loop().run_in_executor(
+            self._call.broker.readers, send_from_files, peer, pieces, unread
+        )
+        try:
+            # The thread closes its socket; if we did when we are cancelled, it might write to whatever got the number.
+            return await asyncio.shield(sending)
+        except LostHalfway as loss:
+            self._call.connection.close(f"a reply could not be finished: {loss}")
+            return ()
 
     async def _find_again(self, entry: Found, found: list[Found]) -> None:
         """Look for a partition's batches once a thread has read what that needs from the disk."""

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from headrace.model.errors import HeadraceError
+from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -117,11 +117,21 @@ class Housekeeping:
 
     async def checkpoint(self) -> None:
         """Write down how far each log is flushed and where it starts, so that recovery has less to read."""
-        await asyncio.get_running_loop().run_in_executor(self._broker.readers, self._broker.store.checkpoint)
+        await self._write_down(self._broker.store.checkpoint)
 
     async def note_high_watermarks(self) -> None:
         """Write down how far everything is committed, so that a restart knows."""
-        await asyncio.get_running_loop().run_in_executor(self._broker.readers, self._broker.store.note_high_watermarks)
+        await self._write_down(self._broker.store.note_high_watermarks)
+
+    async def _write_down(self, write: Callable[[], None]) -> None:
+        """Write in a thread; a log dir that has failed is given up, though nobody may be writing records to it."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._broker.readers, write)
+        finally:
+            for log_dir in self._broker.store.log_dirs:
+                if log_dir.fault is not None:
+                    error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, log_dir.fault)
+                    self._broker.partitions.take_offline(log_dir, error)
 
     async def forget_producers(self) -> None:
         """Forget producers that have been idle for `producer.id.expiration.ms`."""

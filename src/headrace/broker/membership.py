@@ -87,9 +87,17 @@ class Membership:
             code = code if answer is ErrorCode.REQUEST_TIMED_OUT else answer
             if code in _FINAL or asyncio.get_running_loop().time() >= deadline:
                 raise NotAdmitted(self._reason(code))
+            self._tell_refusal(code)
             await asyncio.sleep(RETRY_S)
         logger.info("broker_registered broker=%d epoch=%d", self._broker.node_id, self.broker_epoch)
         self._spawn(self._beat())
+
+    def _tell_refusal(self, code: ErrorCode) -> None:
+        """Say at once why this broker waits: what stands in its way may go away."""
+        duplicate = code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+        reason = self._reason(code) if duplicate else "The active controller does not take this broker yet."
+        subject = f"broker={self._broker.node_id}"
+        self._broker.refusals.tell("registration_refused", subject, KafkaError(code, reason), level=logging.WARNING)
 
     async def _try_to_register(
         self, request: broker_registration.BrokerRegistrationRequest, timeout_s: float
@@ -97,7 +105,8 @@ class Membership:
         try:
             response = await self._broker.control.ask(REGISTRATION, request, timeout_s=timeout_s, purpose=PURPOSE)
         except KafkaError as error:
-            return error.code
+            is_elsewhere = error.code is ErrorCode.REQUEST_TIMED_OUT and self._broker.quorum.is_elsewhere
+            return ErrorCode.INCONSISTENT_CLUSTER_ID if is_elsewhere else error.code
         self.broker_epoch = response.broker_epoch
         return ErrorCode(response.error_code)
 
@@ -135,6 +144,10 @@ class Membership:
 
     def greet(self) -> None:
         """Another controller leads: let it know at once that this broker lives."""
+        self._beat_now.set()
+
+    def report(self) -> None:
+        """A log dir failed: let the controller know at once, so that others lead what was there."""
         self._beat_now.set()
 
     async def serve(self) -> None:

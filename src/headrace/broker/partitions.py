@@ -285,14 +285,14 @@ class Partitions:
             partition.topic,
             partition.index,
             fault,
-            "refused until restart" if partition.log.fault is not None else "refused until there is space",
+            "refused until restart" if partition.log.fault is not None else "refused until there is room",
         )
         if partition.log.fault is not None:
             error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault))
             self.take_offline(self.log_dir_of(partition), error)
 
     def take_offline(self, log_dir: LogDir, error: KafkaError) -> None:
-        """After a failed flush nothing is acknowledged from that dir again."""
+        """After the disk failed nothing is acknowledged from that dir again."""
         if not log_dir.online:
             return
         log_dir.online = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.cores.raft.messages import AddVoterResponse, RemoveVoterResponse
@@ -27,7 +28,13 @@ def quorum_of(call: Call) -> Quorum:
 
 def is_of_cluster(call: Call, cluster_id: str | None) -> bool:
     """Whether a request is meant for this cluster; one that names none is."""
-    return cluster_id in {None, quorum_of(call).settings.core.cluster_id}
+    own = quorum_of(call).settings.core.cluster_id
+    if cluster_id in {None, own}:
+        return True
+    reason = f"A node of cluster {cluster_id} takes this one, of {own}, for a controller of its own."
+    error = KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, reason)
+    call.broker.refusals.tell("node_refused", f"peer={call.connection.peer[0]}", error, level=logging.WARNING)
+    return False
 
 
 async def change_voters(

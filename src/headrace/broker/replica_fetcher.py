@@ -270,7 +270,8 @@ class ReplicaFetcher:
             logger.error(  # noqa: TRY400 - the reason says it all
                 "replica_append_failed partition=%s-%d reason=%s", partition.topic, partition.index, fault
             )
-            self._pause(key)
+            if not partition.is_broken:
+                self._pause(key)
             return 0
         quota = self._broker.throttles.follower
         if quota.is_throttled(partition.topic, partition.index):

@@ -34,7 +34,6 @@ class ReplicaMoves:
         self._changing = asyncio.Lock()
         """Held while a move is begun or given up, so that a partition has one at most."""
         self._is_stopped = False
-        broker.partitions.on_offline = self._on_offline
 
     @cached_property
     def _executor(self) -> ThreadPoolExecutor:
@@ -172,7 +171,7 @@ class ReplicaMoves:
             self._broker.partitions.take_offline(move.log_dir, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)))
         return True
 
-    def _on_offline(self, log_dir: LogDir) -> None:
+    def on_offline(self, log_dir: LogDir) -> None:
         """A log dir failed: nothing moves there, or away from there, nor is that told to the controller any more."""
         for move, task in tuple(self._moves.values()):
             if not move.has_switched and (move.log_dir is log_dir or move.partition.is_broken):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from headrace.broker.fetcher import Fetch, Found
 from headrace.broker.steady_clock import steady_ms
+from headrace.cores.replication.leader import NotAFollower
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.broker.fetcher import Cached
     from headrace.broker.held_partition import HeldPartition
     from headrace.broker.partition import Partition
+    from headrace.model.errors import KafkaError
     from headrace.net.reply import Buffers, PendingReply
 
 MARKS_TOLD_MS = 20
@@ -43,7 +45,11 @@ class ReplicaFound(Found):
         if fetch.is_counted:
             partition.check_replica(asked)
             return
-        diverging = partition.fetched(fetch.replica_id, fetch.broker_epoch, asked)
+        try:
+            diverging = partition.fetched(fetch.replica_id, fetch.broker_epoch, asked)
+        except NotAFollower as error:
+            fetch.refused(error)
+            raise
         if diverging is not None:
             self.diverging_epoch = (diverging.epoch, diverging.end_offset)
 
@@ -88,6 +94,11 @@ class ReplicaFetch(Fetch):
         self._woken: dict[HeldPartition, Cached] = {}
         """Those in which something has happened since."""
         return super().start()
+
+    def refused(self, error: KafkaError) -> None:
+        """Tell that a client poses as a replica, or a broker does not know yet that it is none."""
+        subject = f"replica={self.replica_id} peer={self._call.connection.peer[0]}"
+        self._call.broker.refusals.tell("replica_refused", subject, error)
 
     # --- evaluating
 

@@ -17,6 +17,7 @@ from headrace.broker.replica_fetchers import ReplicaFetchers
 from headrace.broker.replica_isr import IsrChanges
 from headrace.broker.replica_moves import ReplicaMoves
 from headrace.broker.steady_clock import steady_ms
+from headrace.cores.controller.partition_change import RECOVERING
 from headrace.cores.replication.replica import Change, Replica
 from headrace.model.errors import StorageFault
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.broker.partition import Partition
     from headrace.cores.metadata import PartitionState
+    from headrace.storage.log_dir import LogDir
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +65,9 @@ class Replicas:
         self.moves = ReplicaMoves(broker, self._directories)
         self._has_taken_part = False
         self._is_stopped = False
-        broker.membership.offline_log_dirs = broker.store.offline_directories
+        broker.membership.offline_log_dirs = self._lost_directories
         broker.partitions.offline = broker.store.offline
+        broker.partitions.on_offline = self._on_offline
 
     # --- life
 
@@ -93,6 +96,27 @@ class Replicas:
             partition.tick()
             if count % TURN_PARTITIONS == TURN_PARTITIONS - 1:
                 await asyncio.sleep(0)
+
+    def _lost_directories(self) -> list[UUID]:
+        """The failed log dirs, for the controller; the only broker there is keeps them to itself.
+
+        Nobody could lead in its place, and with no leader at all readers would not get what can still be read.
+        """
+        has_others = bool(self._broker.metadata.brokers.keys() - {self._broker.node_id})
+        return self._broker.store.offline_directories() if has_others else []
+
+    def _on_offline(self, log_dir: LogDir) -> None:
+        """A log dir failed: the controller hears of it at once, and nothing that is there is moved or copied any more.
+
+        A replica that went on asking would look as if it were in sync to leaders of which it has everything, and they
+        would wait for it with the next record.
+        """
+        self.moves.on_offline(log_dir)
+        for partition in self._broker.partitions:
+            if log_dir.logs.get(partition.log.name) is partition.log:
+                self._fetchers.leave(partition)
+        self._fetchers.settle()
+        self._broker.membership.report()
 
     # --- following the metadata
 
@@ -162,6 +186,14 @@ class Replicas:
         if change in {Change.BECAME_LEADER, Change.NEW_EPOCH}:
             self._lead(partition)
             moves.lead(partition)
+            if state.leader_recovery_state == RECOVERING:
+                logger.warning(
+                    "unclean_leader partition=%s-%d epoch=%d end_offset=%d lost=whatever_only_other_replicas_have",
+                    partition.topic,
+                    partition.index,
+                    state.leader_epoch,
+                    partition.log.log_end_offset,
+                )
         elif change is Change.BECAME_FOLLOWER:
             if partition.is_led:
                 moves.resign(partition)
@@ -202,7 +234,7 @@ class Replicas:
     def _follow(self, partition: Partition, state: PartitionState) -> None:
         partition.log.forget_unwritten_epochs()
         partition.follow(state.leader_epoch)
-        if state.leader >= 0:
+        if state.leader >= 0 and not partition.is_broken:
             self._fetchers.follow(partition, state.leader)
         else:
             self._fetchers.leave(partition)

@@ -15,7 +15,6 @@ from headrace.broker.share_settings import reads_committed
 from headrace.broker.share_transactions import aborted_extents
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.records.batch import CorruptBatch, split_batches
-from headrace.storage.residency import warm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,8 +163,7 @@ class ShareFetch:
         async with self._broker.cold_fetches:
             for sight in sights:
                 with suppress(StorageFault):
-                    if not await loop.run_in_executor(self._broker.readers, warm, sight.span.view()):
-                        await loop.run_in_executor(self._broker.readers, sight.span.load)
+                    await loop.run_in_executor(self._broker.readers, sight.span.bring, sight.span.view())
 
     # --- acquiring
 

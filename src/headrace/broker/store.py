@@ -352,16 +352,24 @@ class Store:
     # --- while running
 
     def checkpoint(self) -> None:
-        """Write down recovery points and log starts."""
-        for log_dir in self.log_dirs:
-            if log_dir.online:
-                log_dir.write_checkpoints()
+        """Write down recovery points and log starts where that can be; StorageFault if somewhere it cannot."""
+        self._in_each(LogDir.write_checkpoints)
 
     def note_high_watermarks(self) -> None:
-        """Write down how far everything is known to be committed."""
+        """Write down how far everything is known to be committed, in the same way."""
+        self._in_each(LogDir.write_high_watermarks)
+
+    def _in_each(self, write: Callable[[LogDir], None]) -> None:
+        """Do it in every log dir that is online: one that fails must not keep the others from it."""
+        fault: StorageFault | None = None
         for log_dir in self.log_dirs:
             if log_dir.online:
-                log_dir.write_high_watermarks()
+                try:
+                    write(log_dir)
+                except StorageFault as problem:
+                    fault = fault or problem
+        if fault is not None:
+            raise fault
 
     def offline_directories(self) -> list[UUID]:
         """The ids of the log dirs that failed, for the controller."""

@@ -1,9 +1,11 @@
 """DescribeLogDirs."""
 
+from errno import EIO, ENOSPC
+
 import pytest
 
 from headrace.broker.handlers.api35_describe_log_dirs import API
-from headrace.model.errors import ErrorCode
+from headrace.model.errors import ErrorCode, KafkaError, StorageFault
 from headrace.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 
 EVERYTHING = DescribeLogDirsRequest(topics=None)
@@ -67,15 +69,31 @@ def test_partitions_are_told_in_their_own_dir(open_desk):
     assert sorted([*results["/one"], *results["/two"]]) == [("orders", index) for index in range(4)]
 
 
-def test_offline_dir_is_told_as_such(open_desk):
-    """Is a dir whose flush failed told as KAFKA_STORAGE_ERROR, and the other as ever?"""
+@pytest.mark.parametrize("operation", ["fsync", "write"])
+def test_offline_dir_is_told_as_such(open_desk, operation):
+    """Is a dir whose write or flush failed told as KAFKA_STORAGE_ERROR, and the other as ever?"""
     desk = open_desk({"log.dirs": "/one,/two"})
     desk.create("orders", partitions=4)
     lost = next(index for index in range(4) if desk.files.stat(f"/two/orders-{index}"))
-    desk.files.fail_next("fsync", path_contains="/two/")
-    with pytest.raises(AssertionError):
+    desk.files.fail_next(operation, path_contains="/two/")
+    with pytest.raises((AssertionError, KafkaError)):
         desk.produce("orders", 1, partition=lost)
 
     codes = {result.log_dir: result.error_code for result in desk.ask(API, EVERYTHING).results}
 
     assert codes == {"/one": 0, "/two": ErrorCode.KAFKA_STORAGE_ERROR}
+
+
+@pytest.mark.parametrize(("code", "told"), [(EIO, ErrorCode.KAFKA_STORAGE_ERROR), (ENOSPC, ErrorCode.NONE)])
+def test_dir_that_nobody_writes_to_fails(open_desk, code, told):
+    """Does a checkpoint find a broken disk, leave a full one alone, and keep no other dir from its own?"""
+    desk = open_desk({"log.dirs": "/one,/two"})
+    desk.create("orders", partitions=4)
+    desk.files.fail_next("write", code, path_contains="/one/recovery-point-offset-checkpoint")
+    with pytest.raises(StorageFault, match="cannot write checkpoints"):
+        desk.run(desk.broker.housekeeping.checkpoint())
+
+    codes = {result.log_dir: result.error_code for result in desk.ask(API, EVERYTHING).results}
+
+    assert codes == {"/one": told, "/two": ErrorCode.NONE}
+    assert b"orders" in desk.files.read("/two/recovery-point-offset-checkpoint")

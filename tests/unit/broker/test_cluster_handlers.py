@@ -67,8 +67,8 @@ def test_registration(desk, version):
     assert guest.registration.end_points[0].host == "guest"
 
 
-def test_registrations_that_cannot_be(desk, guest):
-    """Is a wrong cluster, an id in use and a log dir in use refused, each with Kafka's code?"""
+def test_registrations_that_cannot_be(desk, guest, caplog):
+    """Is a wrong cluster, an id in use and a log dir in use refused, with Kafka's code and a sentence in the log?"""
     another = Guest(desk, node_id=3)
 
     assert another.register(cluster_id="another").error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
@@ -76,6 +76,13 @@ def test_registrations_that_cannot_be(desk, guest):
     assert another.register(log_dirs=(guest.directory_id,)).error_code == ErrorCode.INVALID_REGISTRATION
     assert another.register(features=()).error_code == ErrorCode.INVALID_REGISTRATION
     assert another.registration is None
+    told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("broker_refused")]
+    assert [line.partition(" reason=")[0].split()[1::2] for line in told] == [
+        ["broker=3", "error=INCONSISTENT_CLUSTER_ID"],
+        ["broker=2", "error=DUPLICATE_BROKER_REGISTRATION"],
+        ["broker=3", "error=INVALID_REGISTRATION"],
+    ]
+    assert all(line.partition(" reason=")[2] for line in told)
 
 
 @pytest.mark.parametrize("version", versions(api63_broker_heartbeat.API))

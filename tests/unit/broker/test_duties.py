@@ -1,10 +1,12 @@
 """What the active controller does by itself."""
 
+import asyncio
 from functools import partial
 
 import pytest
 from tests.unit.broker.cluster_guest import Guest
 
+from headrace.broker.controller import NotController
 from headrace.broker.handlers.api19_create_topics import API as CREATE_TOPICS
 from headrace.cores.controller import IsrChange, alter_partitions
 from headrace.cores.controller.replicas import UNTOLD_EPOCH
@@ -87,6 +89,28 @@ def test_signs_of_life_are_for_others(desk):
     before = desk.broker.quorum.applied_offset
     desk.run(duties._show_life())
     assert desk.broker.quorum.applied_offset == before + 1
+
+
+def test_a_duty_that_loses_the_leadership_itself(desk):
+    """Does a duty end in silence whose own decision was the one in which the node lost the lead?"""
+    controller = desk.broker.controller
+    duties, pauses = controller.duties, [0.0]
+
+    async def decide():
+        controller.on_leadership(False)
+        raise NotController("This node is not the active controller.")
+
+    async def scene():
+        begun = asyncio.get_running_loop().create_future()
+        begun.set_result(None)
+        pause_s = lambda: pauses.pop() if pauses else duties._session_s()  # noqa: E731 - the first is over at once
+        duty = asyncio.ensure_future(duties._every(begun, pause_s, decide))
+        duties._tasks.append(duty)
+        await asyncio.wait({duty})
+        controller.on_leadership(True)
+        return duty
+
+    assert desk.run(scene()).cancelled()
 
 
 def test_duties_end_with_the_leadership(desk):

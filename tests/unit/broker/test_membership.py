@@ -1,8 +1,9 @@
 """A node's place in the cluster: registered, unfenced, gone, and back."""
 
+import logging
+
 import pytest
 
-from cluster_shell import free_ports
 from headrace.broker import membership
 from headrace.broker.formatting import NotFormatted, is_alone, require_format
 from headrace.broker.handlers import api62_broker_registration
@@ -10,6 +11,7 @@ from headrace.broker.membership import NotAdmitted
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.settings.broker import BrokerConfig
 from headrace.storage.memory_files import MemoryFiles
+from headrace.testing.ports import free_ports
 from headrace.wire.messages.broker_registration import BrokerRegistrationResponse
 
 ALONE = {
@@ -124,6 +126,42 @@ def test_refused(desk, monkeypatch, code, sentence):
 
     monkeypatch.setattr(desk.broker.control, "ask", refuse)
     with pytest.raises(NotAdmitted, match=sentence):
+        desk.run(desk.broker.membership.register(-1))
+    monkeypatch.undo()
+
+
+def test_refused_for_now(desk, monkeypatch, caplog):
+    """Is it in the log once why a broker waits, long before it gives up?"""
+    caplog.set_level(logging.WARNING)
+    codes = [ErrorCode.DUPLICATE_BROKER_REGISTRATION] * 2 + [ErrorCode.NONE]
+
+    async def refuse(api_key, request, **_):
+        return BrokerRegistrationResponse(error_code=int(codes.pop(0)), broker_epoch=7)
+
+    monkeypatch.setattr(desk.broker.control, "ask", refuse)
+    monkeypatch.setattr(membership, "RETRY_S", 0)
+    monkeypatch.setattr(desk.broker.membership, "_spawn", lambda work: work.close())
+    monkeypatch.setattr(desk.broker.membership, "broker_epoch", 0)
+    desk.run(desk.broker.membership.register(-1))
+    monkeypatch.undo()
+
+    (line,) = [each.getMessage() for each in caplog.records if each.getMessage().startswith("registration_refused")]
+    assert line.startswith(
+        "registration_refused broker=1 error=DUPLICATE_BROKER_REGISTRATION "
+        "reason=Another broker with node.id 1 is running in this cluster."
+    )
+
+
+def test_controllers_of_another_cluster(desk, monkeypatch):
+    """Is a broker that finds no leader, but controllers of another cluster, told so rather than that nobody answers?"""
+    monkeypatch.setattr(desk.broker, "config", hasty(desk))
+
+    async def silent(api_key, request, **_):
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+    monkeypatch.setattr(desk.broker.control, "ask", silent)
+    monkeypatch.setattr(type(desk.broker.quorum), "is_elsewhere", True)
+    with pytest.raises(NotAdmitted, match="the controllers' of another"):
         desk.run(desk.broker.membership.register(-1))
     monkeypatch.undo()
 

@@ -90,7 +90,11 @@ class Teller:
         async def work():
             loop = asyncio.get_running_loop()
             header = RequestHeader(FETCH.key, FETCH_VERSION, 1, "test", 0)
-            call = Call(self.desk.broker, SimpleNamespace(listener_name="PLAINTEXT", loop=loop, closed=False), header)
+            call = Call(
+                self.desk.broker,
+                SimpleNamespace(listener_name="PLAINTEXT", loop=loop, closed=False, lend=lambda _: None),
+                header,
+            )
             asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
             request = FetchRequest(
                 max_wait_ms=max_wait_ms,

@@ -19,6 +19,7 @@ from headrace.broker.handlers import (
     api82_update_raft_voter,
 )
 from headrace.broker.metadata_fetch import answer_fetch
+from headrace.broker.refusals import Refusals
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.storage.memory_files import MemoryFiles
 from headrace.wire.codec import decode_request, decode_response, encode_request, encode_response
@@ -100,7 +101,8 @@ ALL = [
 async def ask(node, api, request, *, version=None):
     """What a node that speaks `version` gets for an answer."""
     version = api.high if version is None else version
-    call = Call(SimpleNamespace(quorum=node.quorum), SimpleNamespace(), RequestHeader(api.key, version, 1, "test", 0))
+    broker = SimpleNamespace(quorum=node.quorum, refusals=Refusals(lambda: 0))
+    call = Call(broker, SimpleNamespace(peer=("somewhere", 1)), RequestHeader(api.key, version, 1, "test", 0))
     sent = decode_request(api.key, version, memoryview(encode_request(api.key, version, request)))
     answer = await api.handle(call, sent)
     return decode_response(api.key, version, memoryview(encode_response(api.key, version, answer)))

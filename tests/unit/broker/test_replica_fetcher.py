@@ -329,3 +329,16 @@ def test_throttled_follower_that_is_level_asks_on():
         assert scene.quota.is_exceeded(replica_fetcher.steady_ms())
 
     play(scene_of)
+
+
+def test_throttled_follower_of_a_new_epoch_asks():
+    """Does a throttled follower that was told nothing yet in this epoch ask, whatever was copied: is it in sync?"""
+
+    async def scene_of(scene):
+        scene.quota.bound = 10
+        scene.quota.throttle("t", ("*",), 1)
+        scene.quota.record(1_000_000, replica_fetcher.steady_ms())
+        scene.follow()
+        assert 0 == (await scene.fetched(high_watermark=0)).fetch_offset
+
+    play(scene_of)

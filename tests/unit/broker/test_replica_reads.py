@@ -8,6 +8,7 @@ import pytest
 from headrace.broker import replica_reads
 from headrace.broker.api import Call
 from headrace.broker.handlers.api01_fetch import handle
+from headrace.broker.refusals import Refusals
 from headrace.broker.traffic import Traffics
 from headrace.cores.fetch_sessions import FetchSessions
 from headrace.cores.replication.quota import ReplicationQuota
@@ -27,7 +28,9 @@ class Link:
     def __init__(self, standing, loop):
         self.standing = standing
         self.session = (0, 0)
-        self.connection = SimpleNamespace(loop=loop, closed=False, listener_name="PLAINTEXT")
+        self.connection = SimpleNamespace(
+            loop=loop, closed=False, listener_name="PLAINTEXT", peer=("somewhere", 1), lend=lambda _: None
+        )
         self.broker = SimpleNamespace(
             metadata=SimpleNamespace(brokers=standing.brokers, topics_by_id={}, topics={}),
             partitions=SimpleNamespace(
@@ -39,6 +42,7 @@ class Link:
             fetch_sessions=FetchSessions(10),
             fetch_bytes_max=1 << 20,
             clock=lambda: NOW_MS,
+            refusals=Refusals(lambda: NOW_MS),
             random_session_id=lambda: 9,
             endpoints_for=lambda listener: [],
             throttles=SimpleNamespace(leader=ReplicationQuota(samples_max=11, sample_ms=1000)),

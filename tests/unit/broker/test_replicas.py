@@ -6,6 +6,7 @@ import pytest
 
 from headrace.broker.handlers.api20_delete_topics import API as DELETE_TOPICS
 from headrace.broker.handlers.api35_describe_log_dirs import API as DESCRIBE_LOG_DIRS
+from headrace.cores.controller.partition_change import RECOVERING
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.model.metadata_records import PartitionChangeRecord
 from headrace.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -81,6 +82,25 @@ def test_leader_becomes_follower_and_leader_again(led):
     assert partition is led.broker.partitions.require_led("t", 0)
 
 
+def test_replica_on_a_failed_disk_is_not_copied(led):
+    """Does a follower whose disk failed ask no leader any more, and is the controller told at once?"""
+    changed(led, replicas=(1, OTHER), isr=(1, OTHER), leader=OTHER)
+    assert {("t", 0): OTHER} == led.fetchers.followed
+    heartbeats = led.broker.membership._beat_now
+    heartbeats.clear()
+
+    partition = partition_of(led)
+    led.broker.partitions.take_offline(
+        led.broker.partitions.log_dir_of(partition), KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "gone")
+    )
+    assert {} == led.fetchers.followed
+    assert heartbeats.is_set()
+    changed(led, leader=-1)
+    changed(led, leader=OTHER)
+
+    assert {} == led.fetchers.followed
+
+
 def test_partition_without_leader_is_not_copied(led):
     """Does a broker follow nobody while nobody leads?"""
     changed(led, replicas=(1, OTHER), isr=(1, OTHER), leader=OTHER)
@@ -88,6 +108,15 @@ def test_partition_without_leader_is_not_copied(led):
 
     assert {} == led.fetchers.followed
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER == refused(led.broker.partitions.require_led, "t", 0)
+
+
+def test_an_unclean_leader_says_so(led, caplog):
+    """Does a broker that was elected without being in sync warn of what may be lost, and one that was not does not?"""
+    changed(led, replicas=(1, OTHER), isr=(OTHER,), leader=OTHER)
+    assert "unclean_leader" not in caplog.text
+    changed(led, isr=(1,), leader=1, leader_recovery_state=RECOVERING)
+
+    assert "unclean_leader partition=t-0 epoch=2 end_offset=3" in caplog.text
 
 
 def test_partition_that_moved_away_is_erased(led):

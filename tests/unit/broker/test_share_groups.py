@@ -151,7 +151,7 @@ def test_describing(shares):
     assert group.authorized_operations == -(2**31)
     assert (missing.error_code, missing.error_message) == (
         ErrorCode.GROUP_ID_NOT_FOUND,
-        "Share group missing not found.",
+        "Group missing not found.",
     )
     assert nameless.error_code == ErrorCode.INVALID_GROUP_ID
     (group,) = describe(shares, GROUP, operations=True)
@@ -175,7 +175,8 @@ def test_offsets_and_lag(shares):
             ("missing", 0): (-1, -1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         },
     )
-    assert offsets(shares, group="missing") == (ErrorCode.GROUP_ID_NOT_FOUND, {})
+    assert offsets(shares, group="missing") == (0, {})
+    assert offsets(shares, group="missing", topics={"orders": (0,)}) == (0, {("orders", 0): (-1, -1, 0)})
     assert offsets(shares, group="") == (ErrorCode.INVALID_GROUP_ID, {})
 
 

@@ -25,7 +25,7 @@ from headrace.records.walk import walk
 from headrace.wire.coordinator_records import UnknownRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from concurrent.futures import Executor
 
     from headrace.broker.partition import Partition
@@ -58,6 +58,7 @@ class Core(Protocol):
 
 
 CoreT = TypeVar("CoreT", bound=Core)
+ResponseT = TypeVar("ResponseT")
 
 
 class _Pending:
@@ -140,9 +141,10 @@ class Shard(Generic[CoreT]):
         step that may write is refused before it is taken while too few replicas are in sync.
         """
         self._check_enough_replicas()
-        return self._begin(step)
+        return self.begin_look(step)
 
-    def _begin(self, step: Callable[[Any, int], Outcome]) -> asyncio.Future[Any]:
+    def begin_look(self, step: Callable[[Any, int], Outcome]) -> asyncio.Future[Any]:
+        """As `begin`, for a step that writes nothing, and so needs no replicas."""
         token = asyncio.get_running_loop().create_future()
         self._waiting.add(token)
         try:
@@ -162,7 +164,7 @@ class Shard(Generic[CoreT]):
 
     async def look(self, step: Callable[[Any, int], Outcome]) -> Any:
         """As `ask`, for a step that writes nothing, and so needs no replicas."""
-        return answer_of(await self._begin(step))
+        return answer_of(await self.begin_look(step))
 
     def act(self, step: Callable[[int], Outcome]) -> None:
         """Run a step nobody waits for; nothing while the core is loading, which will see the same by itself."""
@@ -448,6 +450,15 @@ def not_coordinator() -> KafkaError:
 def loading() -> KafkaError:
     """Has a client ask again."""
     return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator is loading its state; try again.")
+
+
+def responded(reply: asyncio.Future[Any], respond: Callable[[Any], ResponseT]) -> ResponseT | Awaitable[ResponseT]:
+    """The response that a reply becomes: at once if it is there, as most are, and no task has to be made for it."""
+    return respond(reply.result()) if reply.done() else _respond_later(reply, respond)
+
+
+async def _respond_later(reply: asyncio.Future[Any], respond: Callable[[Any], ResponseT]) -> ResponseT:
+    return respond(await reply)
 
 
 def answer_of(reply: Any) -> Any:

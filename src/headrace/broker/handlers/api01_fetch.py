@@ -12,13 +12,14 @@ Deviations: a follower that waits hears of a moved high watermark after 20 ms, K
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from headrace.broker.api import Api, Call
 from headrace.broker.fetcher import Fetch
 from headrace.broker.replica_reads import ReplicaFetch
 from headrace.cores.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, CachedPartition
-from headrace.model.errors import ErrorCode
+from headrace.model.errors import ErrorCode, KafkaError
 from headrace.wire.fetch import FetchCommand, encode_fetch_response, parse_fetch
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
     kind: type[Fetch] = Fetch
     if command.replica_id >= 0:
         if command.replica_id not in call.broker.metadata.brokers:
-            return _refuse(call, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return _refuse_stranger(call, command.replica_id)
         kind = ReplicaFetch
     sessions = call.broker.fetch_sessions
     now_ms = call.broker.clock()
@@ -54,6 +55,16 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
     if command.topics or command.forgotten:
         session.update(_asked(command), ((topic, index) for topic, indexes in command.forgotten for index in indexes))
     return kind(call, command, list(session.partitions.values()), session, full=False).start()
+
+
+def _refuse_stranger(call: Call, replica_id: int) -> Buffers:
+    error = KafkaError(
+        ErrorCode.NOT_LEADER_OR_FOLLOWER, f"A client fetches as broker {replica_id}, and there is no such broker."
+    )
+    call.broker.refusals.tell(
+        "replica_refused", f"replica={replica_id} peer={call.connection.peer[0]}", error, level=logging.WARNING
+    )
+    return _refuse(call, error.code)
 
 
 def _asked(command: FetchCommand) -> Iterator[tuple[str | UUID, int, FetchPartition]]:

@@ -16,6 +16,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.shard import responded
 from headrace.cores.groups.offsets import CommitCommand, NewOffset, commit
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.wire.messages.offset_commit import (
@@ -53,13 +54,7 @@ def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | A
         reply = _begin(call, request, tuple(wanted))
     except KafkaError as error:
         return _response(request, refused, repeat(error.code))
-    if reply.done():
-        return _response(request, refused, _errors(reply.result()))
-    return _finish(request, refused, reply)
-
-
-async def _finish(request: OffsetCommitRequest, refused: Refused, reply: asyncio.Future[Any]) -> OffsetCommitResponse:
-    return _response(request, refused, _errors(await reply))
+    return responded(reply, lambda answer: _response(request, refused, _errors(answer)))
 
 
 def _errors(reply: Any) -> Iterator[ErrorCode]:

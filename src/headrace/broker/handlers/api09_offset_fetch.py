@@ -11,7 +11,7 @@ topic ids (v10).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker.api import Api, Call
 from headrace.cores.groups.offsets import FetchCommand, FetchedOffset, FetchedTopic, fetch
@@ -30,7 +30,8 @@ from headrace.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import asyncio
+    from collections.abc import Awaitable, Iterable
     from uuid import UUID
 
     from headrace.cores.groups.offsets import FetchedOffsets
@@ -39,25 +40,47 @@ ERROR_FIRST = 2
 SEVERAL_GROUPS_FIRST = 8
 TOPIC_IDS_FIRST = 10
 
+Begun = tuple[OffsetFetchRequestGroup, "list[FetchedTopic | None] | None", "asyncio.Future[Any] | KafkaError"]
+"""What is asked of a group, its topics by their names, and the reply to come or what stands in its way."""
 
-async def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """Tell how far each group has read."""
+
+def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+    """Tell how far each group has read; at once where nothing has to be waited for."""
+    asked = request.groups if call.version >= SEVERAL_GROUPS_FIRST else (_only_group(request),)
+    begun = [_begin(call, group, require_stable=request.require_stable) for group in asked]
+    if all(isinstance(reply, KafkaError) or reply.done() for _, _, reply in begun):
+        return _response(call, begun)
+    return _finish(call, begun)
+
+
+async def _finish(call: Call, begun: list[Begun]) -> OffsetFetchResponse:
+    for _, _, reply in begun:
+        if not isinstance(reply, KafkaError):
+            await reply
+    return _response(call, begun)
+
+
+def _response(call: Call, begun: list[Begun]) -> OffsetFetchResponse:
+    groups = tuple([_group(call, each) for each in begun])
     if call.version >= SEVERAL_GROUPS_FIRST:
-        groups = [await _fetch(call, group, require_stable=request.require_stable) for group in request.groups]
-        return OffsetFetchResponse(groups=tuple(groups))
+        return OffsetFetchResponse(groups=groups)
+    return _of_one_group(begun[0][0], groups[0], call.version)
+
+
+def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """What the versions that know one group ask, in the form of the later ones."""
     topics = request.topics
-    asked = OffsetFetchRequestGroup(
+    if topics is None:
+        return OffsetFetchRequestGroup(group_id=request.group_id, topics=None)
+    return OffsetFetchRequestGroup(
         group_id=request.group_id,
-        topics=None
-        if topics is None
-        else tuple(
+        topics=tuple(
             OffsetFetchRequestTopics(name=each.name, partition_indexes=each.partition_indexes) for each in topics
         ),
     )
-    return _of_one_group(asked, await _fetch(call, asked, require_stable=request.require_stable), call.version)
 
 
-async def _fetch(call: Call, asked: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
+def _begin(call: Call, asked: OffsetFetchRequestGroup, *, require_stable: bool) -> Begun:
     by_id = call.version >= TOPIC_IDS_FIRST
     named = None if asked.topics is None else [_named(call, topic, by_id=by_id) for topic in asked.topics]
     command = FetchCommand(
@@ -69,11 +92,19 @@ async def _fetch(call: Call, asked: OffsetFetchRequestGroup, *, require_stable: 
     )
     try:
         shard = call.broker.groups.shard_for(asked.group_id)
-        fetched: FetchedOffsets = await shard.look(lambda token, now_ms: fetch(shard.core, command, token, now_ms))
+        reply = shard.begin_look(lambda token, now_ms: fetch(shard.core, command, token, now_ms))
     except KafkaError as error:
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=int(error.code))
+        return asked, named, error
+    return asked, named, reply
+
+
+def _group(call: Call, begun: Begun) -> OffsetFetchResponseGroup:
+    asked, named, reply = begun
+    fetched: FetchedOffsets | KafkaError = reply if isinstance(reply, KafkaError) else reply.result()
+    if isinstance(fetched, KafkaError):
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=int(fetched.code))
     if asked.topics is None or named is None:
-        topics = _all(call, fetched, by_id=by_id)
+        topics = _all(call, fetched, by_id=call.version >= TOPIC_IDS_FIRST)
     else:
         answers = iter(fetched)
         topics = [

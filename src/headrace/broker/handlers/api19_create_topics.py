@@ -95,7 +95,12 @@ async def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespon
             )
         )
     except KafkaError as error:
+        broker.refusals.tell("topics_refused", f"topics={len(request.topics)}", error)
         return _refuse_all(request, error)
+    broker.refusals.tell_all(
+        "topic_refused",
+        ((f"topic={name}", one if isinstance(one, KafkaError) else None) for name, one in results.items()),
+    )
     return CreateTopicsResponse(
         topics=tuple(
             _refused(name, result)

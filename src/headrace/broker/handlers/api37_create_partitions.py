@@ -39,6 +39,8 @@ async def handle(call: Call, request: CreatePartitionsRequest) -> CreatePartitio
         results = await call.broker.controller.run(command)
     except KafkaError as error:
         return _refused(request, error)
+    refused = ((f"topic={name}", error) for name, error in results.items())
+    call.broker.refusals.tell_all("partitions_refused", refused)
     return _answer(results)
 
 

@@ -43,6 +43,8 @@ async def handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Alt
         results = await controller.run(command)
     except KafkaError as error:
         return _refused(request, error)
+    refused = ((f"partition={one.topic}-{one.partition}", one.error) for one in results)
+    call.broker.refusals.tell_all("reassignment_refused", refused)
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,

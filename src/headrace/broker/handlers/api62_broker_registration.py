@@ -10,6 +10,8 @@ KIPs: 631, 858 log dirs (v2), 966 the epoch of a clean stop (v3).
 
 from __future__ import annotations
 
+import logging
+
 from headrace.broker.api import Api, Call
 from headrace.cores.controller import Registration
 from headrace.model.errors import KafkaError
@@ -38,6 +40,8 @@ async def handle(call: Call, request: BrokerRegistrationRequest) -> BrokerRegist
     try:
         return BrokerRegistrationResponse(broker_epoch=await call.broker.controller.register(wanted))
     except KafkaError as error:
+        subject = f"broker={request.broker_id} peer={call.connection.peer[0]}"
+        call.broker.refusals.tell("broker_refused", subject, error, level=logging.WARNING)
         return _refused(request, error)
 
 

@@ -7,7 +7,8 @@ server. A classic group of consumers becomes a consumer group when its first suc
 Deviations: expressions are matched within the heartbeat, so that the first answer has the topics, and again whenever
 topics come or go; Kafka does it in the background. Target assignments that had to wait are made by a timer, too.
 The hash of the topics in the group's record is not Kafka's: a coordinator that takes over from the other kind raises
-the group epoch once.
+the group epoch once. A member that waits for partitions, because others have yet to give them up or the target is not
+made yet, is asked to come back after a fifth of the heartbeat interval.
 KIPs: 848, 1082 ids made by the member (v1), 1251 assignment epochs.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.shard import responded
 from headrace.cores.groups.consumer import heartbeat
 from headrace.cores.groups.consumer_commands import ConsumerHeartbeat, ConsumerHeartbeatAnswer
 from headrace.cores.groups.consumer_member import JOINING_EPOCH
@@ -29,6 +31,7 @@ from headrace.wire.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from uuid import UUID
 
 OWN_MEMBER_ID_FIRST = 1
@@ -37,19 +40,19 @@ OWN_MEMBER_ID_FIRST = 1
 PROTOCOL = "consumer"
 
 
-async def handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    """Serve a member of a consumer group."""
+def handle(
+    call: Call, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | Awaitable[ConsumerGroupHeartbeatResponse]:
+    """Serve a member of a consumer group; at once where nothing has to be waited for."""
     try:
         if PROTOCOL not in call.broker.config["group.coordinator.rebalance.protocols"]:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is not enabled.")
         command = _command(call, request)
         shard = call.broker.groups.shard_for(request.group_id)
-        answer: ConsumerHeartbeatAnswer = await shard.ask(
-            lambda token, now_ms: heartbeat(shard.core, command, token, now_ms)
-        )
+        reply = shard.begin(lambda token, now_ms: heartbeat(shard.core, command, token, now_ms))
     except KafkaError as error:
-        return ConsumerGroupHeartbeatResponse(error_code=int(error.code), error_message=error.message or None)
-    return _response(answer)
+        return _response(error)
+    return responded(reply, _response)
 
 
 def _command(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerHeartbeat:
@@ -80,7 +83,9 @@ def _owned(topics: tuple[TopicPartitions, ...]) -> dict[UUID, set[int]]:
     return owned
 
 
-def _response(answer: ConsumerHeartbeatAnswer) -> ConsumerGroupHeartbeatResponse:
+def _response(answer: ConsumerHeartbeatAnswer | KafkaError) -> ConsumerGroupHeartbeatResponse:
+    if isinstance(answer, KafkaError):
+        return ConsumerGroupHeartbeatResponse(error_code=int(answer.code), error_message=answer.message or None)
     assignment = None
     if answer.assignment is not None:
         assignment = Assignment(
