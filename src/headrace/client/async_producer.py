@@ -23,7 +23,9 @@ from headrace.client.producer import (
     Headers,
     choose_partitioner,
     finish,
+    meet,
     new_producer,
+    refusal,
     topic_partitions,
 )
 from headrace.client.records import RecordMetadata, metadata_of
@@ -56,11 +58,13 @@ class AsyncKafkaProducer:
         """Options have kafka-python's names, in `config` and `config_file` Java's as well; docs/howto/clients.md."""
         self._options = gather(PRODUCER, options, config=config, config_file=config_file)
         own = self._options.own
-        self._key_to = serializer("key_serializer", own["key_serializer"])
-        self._value_to = serializer("value_serializer", own["value_serializer"])
+        self._key_to = serializer(self._options.called("key_serializer"), own["key_serializer"])
+        self._value_to = serializer(self._options.called("value_serializer"), own["value_serializer"])
         self._choose = choose_partitioner(self._options)
         self._max_block_s = self._options.seconds("max_block_ms")
         self._partitions: dict[str, tuple[float, list[int]]] = {}
+        self._met: set[str] = set()
+        self._meetings: dict[str, asyncio.Future[None]] = {}
         self._producer: Producer | None = None
         self._transactions: Transactions
         self._reports: _Reports
@@ -133,6 +137,8 @@ class AsyncKafkaProducer:
     ) -> Stored:
         """Hand a record over; where it was stored comes in the future. Waits only while there is no room for it."""
         producer = self._started()
+        if topic not in self._met:
+            await self._meet(producer, topic)
         raw_key = key if self._key_to is None else self._key_to(topic, key)
         raw_value = value if self._value_to is None else self._value_to(topic, value)
         if partition is None and self._choose is not None:
@@ -154,8 +160,17 @@ class AsyncKafkaProducer:
                     raise TimedOut(f"There was no room for a record within {self._max_block_s:g} s") from None
                 await asyncio.sleep(_ROOM_S)
             except EngineException as error:
-                stored.set_exception(fault_of(error))
+                stored.set_exception(refusal(error, self._options))
                 return stored
+
+    async def _meet(self, producer: Producer, topic: str) -> None:
+        """See `meet`; who sends meanwhile waits for the same answer, and goes on in the order they came."""
+        meeting = self._meetings.get(topic)
+        if meeting is None:
+            work = self._do(partial(meet, producer, topic, self._met, self._max_block_s))
+            meeting = self._meetings[topic] = asyncio.ensure_future(work)
+            meeting.add_done_callback(lambda _: self._meetings.pop(topic, None))
+        await asyncio.shield(meeting)
 
     async def send_and_wait(
         self,

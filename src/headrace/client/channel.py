@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import struct
 from typing import TYPE_CHECKING, Any
@@ -168,7 +169,9 @@ _REMEDY = "Is the broker running? Start one with: bin/headrace start"
 
 
 def _unreachable(where: str, error: OSError) -> NoBroker:
-    return NoBroker(f"Cannot connect to {where}: {error.strerror or error}", _REMEDY)
+    # What asyncio says of a refused connection is its own; the system's words are known.
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+    return NoBroker(f"Cannot connect to {where}: {reason or error}", _REMEDY)
 
 
 async def _abandon(channel: Channel | None) -> None:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
 from headrace.client.diagnosis import diagnosis
-from headrace.client.encryption import is_pem, tls_context
+from headrace.client.encryption import check_store, is_pem, tls_context
 from headrace.client.fault import BadOption, ClientFault, UnknownOption
+from headrace.client.java_settings import IDLE, PARTITIONER_CLASS, idle_line, is_idle, stock_partitioner
 from headrace.client.option_table import (
     ADMIN,
     BY_DOTTED_NAME,
@@ -25,7 +27,9 @@ from headrace.client.option_table import (
     PRODUCER,
     WITHOUT_EFFECT,
     ClientOption,
+    NotOneOf,
 )
+from headrace.client.option_words import Typed
 from headrace.client.options import ConnectionOptions, connection_options, jaas_login
 from headrace.client.tokens import lifetime, token_source
 from headrace.settings.fault import ConfigFault
@@ -50,7 +54,10 @@ ENVIRONMENT_OPTIONS = (
 SERVERS_DEFAULT = "localhost:9092"
 # librdkafka tells what it meets on standard error; what matters is in our exceptions.
 _LOG_LEVEL = 2
+_QUEUE_BACKOFF_MS = 10
 _DELIVERY_MS = 120_000
+_MESSAGE_BYTES, _MESSAGE_BYTES_MIN = 1_000_000, 1000
+"""What the engine's `message.max.bytes` is when nobody says, and the least it can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,10 @@ class ClientOptions:
 
     engine: dict[str, Any]
     own: dict[str, Any] = field(default_factory=dict)
+    typed: dict[str, Typed] = field(default_factory=dict)
+    """What the person wrote, by the name under which it is kept in one of the two."""
+    idle: list[str] = field(default_factory=list)
+    """Settings that only Java's clients know."""
 
     @property
     def where(self) -> str:
@@ -71,7 +82,11 @@ class ClientOptions:
         try:
             return max(float(value), 0) / 1000
         except (TypeError, ValueError):
-            raise BadOption(f"{name}={value!r} is not a number", "Give milliseconds.") from None
+            raise BadOption(f"{self.called(name)}={value!r} is not a number", "Give milliseconds.") from None
+
+    def called(self, name: str, usual: str = "") -> str:
+        """What the person calls an option, kept under this name; the usual word where they do not name it."""
+        return self.typed[name].name if name in self.typed else usual or name
 
     def connection(self) -> ConnectionOptions:
         """The same options for the wire client."""
@@ -83,6 +98,9 @@ class ClientOptions:
         words.setdefault("socket.connection.setup.timeout.ms", str(int(self.own["bootstrap_timeout_ms"])))
         provider = self.own.get("sasl_oauth_token_provider")
         found = connection_options(self.where, words)
+        found = replace(
+            found, called={name: self.called(OPTIONS[name].engine, usual) for name, usual in found.called.items()}
+        )
         return found if provider is None else replace(found, token_source=token_source(provider))
 
     def explain(self) -> ClientFault | None:
@@ -111,8 +129,11 @@ def gather(
     _take(found, kind, {name: value for name, value in arguments.items() if value is not None})
     _log_in(found)
     _take_key_store(found)
+    if found.idle:
+        # Said of the line that makes the client: the one before its class.
+        warnings.warn(idle_line(list(dict.fromkeys(found.idle))), stacklevel=3)
     is_read_by_engine = kind != ADMIN and "ssl.keystore.location" in found.engine
-    if str(found.engine.get("security.protocol", "")).endswith("SSL") and not is_read_by_engine:
+    if _uses_tls(found) and not is_read_by_engine:
         tls_context(found.connection())
     _FINISH[kind](found)
     return found
@@ -136,31 +157,46 @@ def _take(found: ClientOptions, kind: str, given: Mapping[str, Any], *, is_share
         row = OPTIONS.get(name) or BY_DOTTED_NAME.get(name)
         if name in WITHOUT_EFFECT or name.replace(".", "_") in WITHOUT_EFFECT:
             continue
-        if row is None and name in ENGINE_NAMES:
+        if row is None and is_idle(name):
+            _take_java(found, kind, name, str(value))
+        elif row is None and name in ENGINE_NAMES:
             found.engine[name] = value
+            found.typed[name] = Typed(name, value)
         elif row is None:
             raise _unknown(kind, name)
         elif kind in row.kinds:
-            _put(found, row, value)
+            _put(found, row, Typed(name, value))
         elif not is_shared:
             raise UnknownOption(f"{name} is no option of a {kind}", f"It is one of a {' or '.join(sorted(row.kinds))}.")
 
 
-def _put(found: ClientOptions, row: ClientOption, value: Any) -> None:
+def _put(found: ClientOptions, row: ClientOption, typed: Typed) -> None:
     try:
-        converted = row.convert(value)
+        converted = row.convert(typed.value)
+    except NotOneOf as error:
+        raise BadOption(f"{typed} is not a value it can have", str(error)) from None
     except (TypeError, ValueError):
-        raise BadOption(f"{row.name}={value!r} is not a value it can have") from None
+        raise BadOption(f"{typed} is not a value it can have") from None
     if row.engine:
         found.engine[row.engine] = converted
     else:
         found.own[row.name] = converted
+    found.typed[row.engine or row.name] = typed
+
+
+def _take_java(found: ClientOptions, kind: str, name: str, value: str) -> None:
+    """A setting of Java's clients alone: its partitioners have names here, the rest is told to be without effect."""
+    partitioner = stock_partitioner(value) if name == PARTITIONER_CLASS else None
+    if partitioner is not None and kind == PRODUCER:
+        found.own["partitioner"] = partitioner
+    elif partitioner is None and value.strip():
+        found.idle.append(name)
 
 
 def _unknown(kind: str, name: str) -> UnknownOption:
     """Say which option was meant: in the spelling of the one that was given."""
     mine = [row for row in OPTIONS.values() if kind in row.kinds]
-    dotted = [row.java for row in mine] + sorted(ENGINE_NAMES)
+    dotted = [row.java for row in mine] + sorted(ENGINE_NAMES | IDLE)
     known = dotted if "." in name else [row.name for row in mine]
     near = get_close_matches(name, known, n=1, cutoff=0.0)
     return UnknownOption(f"{name} is no option of a {kind}", f"Did you mean {near[0]}?" if near else "")
@@ -179,18 +215,31 @@ def _log_in(found: ClientOptions) -> None:
         found.engine["sasl.mechanism"] = found.connection().mechanism
 
 
+def _uses_tls(found: ClientOptions) -> bool:
+    return str(found.engine.get("security.protocol", "")).endswith("SSL")
+
+
 def _take_key_store(found: ClientOptions) -> None:
     """Java's key store of type PEM is what librdkafka calls certificate and key; others it reads itself."""
     store = found.engine.get("ssl.keystore.location")
+    if store is None:
+        return
+    if not _uses_tls(found):
+        # As in Java, nobody looks at it; the engine would.
+        for name in ("ssl.keystore.location", "ssl.keystore.password"):
+            found.engine.pop(name, None)
+        return
     try:
-        is_ours = store is not None and is_pem(store)
+        is_ours = is_pem(store)
     except OSError as error:
         raise BadOption(f"ssl.keystore.location={store} cannot be read: {error.strerror}") from None
+    check_store(store)
     if is_ours:
         del found.engine["ssl.keystore.location"]
         found.engine.pop("ssl.keystore.password", None)
         for name in ("ssl.certificate.location", "ssl.key.location"):
             found.engine.setdefault(name, store)
+            found.typed.setdefault(name, Typed("ssl.keystore.location", store))
 
 
 def _finish_producer(found: ClientOptions) -> None:
@@ -212,6 +261,11 @@ def _finish_consumer(found: ClientOptions) -> None:
     found.engine["enable.auto.offset.store"] = False
     # As with all other clients; librdkafka alone hides aborted records without being asked.
     found.engine.setdefault("isolation.level", "read_uncommitted")
+    if int(found.engine.get("fetch.max.bytes", _MESSAGE_BYTES)) < _MESSAGE_BYTES:
+        # The engine wants room for what it might produce; Java's consumer takes any number.
+        found.engine.setdefault("message.max.bytes", max(int(found.engine["fetch.max.bytes"]), _MESSAGE_BYTES_MIN))
+    # Once enough is queued the engine fetches nothing for so long: with its second, a quick program mostly waits.
+    found.engine.setdefault("fetch.queue.backoff.ms", _QUEUE_BACKOFF_MS)
     _token_callback(found)
 
 

@@ -10,7 +10,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from headrace.client.client_options import ClientOptions, gather, is_on
-from headrace.client.engine import Engine, EngineError, EngineException, Troubles, raise_fault, reach
+from headrace.client.engine import (
+    Engine,
+    EngineError,
+    EngineException,
+    Troubles,
+    raise_fault,
+    reach,
+    settings_refusal,
+)
 from headrace.client.fault import BadOption, ClientFault, Closed
 from headrace.client.listener import ConsumerRebalanceListener
 from headrace.client.offset_lists import (
@@ -53,15 +61,14 @@ class KafkaConsumer:
         self._options = gather(CONSUMER, options, config=config, config_file=config_file)
         own = self._options.own
         readers = (
-            deserializer("key_deserializer", own["key_deserializer"]),
-            deserializer("value_deserializer", own["value_deserializer"]),
+            deserializer(self._options.called("key_deserializer"), own["key_deserializer"]),
+            deserializer(self._options.called("value_deserializer"), own["value_deserializer"]),
         )
-        self._max_records = _max_records(own["max_poll_records"])
+        self._max_records = _max_records(self._options)
         self._timeout_s = self._options.seconds("default_api_timeout_ms")
         self._has_group = bool(self._options.engine.get("group.id"))
         self._listener: ConsumerRebalanceListener | None = None
         self._subscription: set[str] | None = None
-        self._paused: set[TopicPartition] = set()
         self._sought: dict[TopicPartition, int] | None = None
         """What a listener seeks to while it is told of an assignment."""
         self._lookup: OffsetLookup | None = None
@@ -156,14 +163,17 @@ class KafkaConsumer:
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
         """Read topics, or all whose names match a pattern; in a group, which shares them out, else all by oneself."""
-        names = [topics] if isinstance(topics, str) else list(topics)
+        names: list[Any] = [topics] if isinstance(topics, str) else list(topics)
         if bool(names) == bool(pattern):
             raise BadOption("A subscription has either topics or a pattern", "Give one of them.")
+        if strange := [name for name in names if not isinstance(name, str)]:
+            raise BadOption(f"{strange[0]!r} is not a topic's name", 'Give names one by one: KafkaConsumer("a", "b").')
         self._listener = listener
         self._subscription = set(names)
         if not self._has_group:
             self._assign_all(names, pattern)
             return
+        self._reading.stay()
         expression = pattern if pattern is None or pattern.startswith("^") else f"^{pattern}"
         try:
             self._consumer.subscribe(
@@ -195,17 +205,14 @@ class KafkaConsumer:
             start = _STARTS.get(self._options.engine.get("auto.offset.reset", "latest"), OFFSET_INVALID)
         self._reading.forget(self.assignment() - set(places))
         known = self._reading.positions()
-        try:
-            self._consumer.assign(engine_offsets({place: known.get(place, start) for place in places}))
-        except EngineException as error:
-            raise_fault(error)
-        self._reading.assigned = set(places)
+        self._reading.begin({place: known.get(place, start) for place in places})
 
     def unsubscribe(self) -> None:
         """Read nothing any more, and leave the group."""
         self._reading.forget(self.assignment())
         is_member = self._subscription is not None and self._has_group
         self._subscription = None
+        self._reading.stay()
         self._consumer.unsubscribe()
         if is_member:
             self._await_revocation()
@@ -280,6 +287,8 @@ class KafkaConsumer:
         if self._sought is not None:
             self._sought[place] = offset
             return
+        if self._reading.begins_at(place, offset):
+            return
         target = Engine.TopicPartition(place.topic, place.partition, offset)
         deadline = time.monotonic() + _SEEK_S
         while True:
@@ -321,21 +330,24 @@ class KafkaConsumer:
     def pause(self, *partitions: Any) -> None:
         """Read nothing from these partitions for now."""
         places = {place_of(one) for one in partitions}
+        self._reading.paused |= places
+        if not self._reading.is_settled:
+            return
         first = self._reading.drop(places)
         self._consumer.pause(engine_places(places))
         for place, offset in first.items():
             self.seek(place, offset)
-        self._paused |= places
 
     def resume(self, *partitions: Any) -> None:
         """Read from these partitions again."""
         places = {place_of(one) for one in partitions}
-        self._consumer.resume(engine_places(places))
-        self._paused -= places
+        self._reading.paused -= places
+        if self._reading.is_settled:
+            self._consumer.resume(engine_places(places))
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
-        return self._paused & self.assignment()
+        return self._reading.paused & self.assignment()
 
     # --- offsets of the group
 
@@ -482,9 +494,10 @@ def _problem_of(future: Future[None]) -> Exception | None:
     return problem
 
 
-def _max_records(value: Any) -> int:
+def _max_records(options: ClientOptions) -> int:
+    value = options.own["max_poll_records"]
     if isinstance(value, bool) or not str(value).isdigit() or int(value) < 1:
-        raise BadOption(f"max_poll_records={value!r} is not a number above 0")
+        raise BadOption(f"{options.called('max_poll_records')}={value!r} is not a number above 0")
     return int(value)
 
 
@@ -500,6 +513,6 @@ def _new_consumer(options: ClientOptions, troubles: Troubles) -> Engine.Consumer
     try:
         return Engine.Consumer(settings)
     except EngineException as error:
-        raise_fault(error)
+        raise settings_refusal(error, options.typed) from error
     except (TypeError, ValueError) as error:
         raise BadOption(str(error)) from error

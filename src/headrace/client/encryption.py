@@ -16,6 +16,8 @@ _ALERT_RECORD = 0x1503
 PEM_MARK = b"-----BEGIN "
 _CA, _CERTIFICATE, _KEY = "ssl_cafile", "ssl_certfile", "ssl_keyfile"
 _EXPORT = "Java's key stores can be written as PEM: openssl pkcs12 -in STORE.p12 -out FILE.pem -nodes."
+_STORE_MARK = bytes.fromhex("feedfeed")
+_CONVERT = "Convert it: keytool -importkeystore -srckeystore STORE.jks -destkeystore STORE.p12 -deststoretype pkcs12."
 # OpenSSL's numbers of what is wrong with a certificate.
 _REMEDIES = {
     9: "Its time has not come yet: is the clock of this machine right?",
@@ -31,17 +33,22 @@ _NO_TLS = "Does this port speak TLS? Check security_protocol and the port."
 
 def tls_context(options: ConnectionOptions) -> ssl.SSLContext:
     """How to encrypt; BadOption if a file that is named cannot be used."""
-    check_pem(_CA, options.ssl_ca_file)
-    check_pem(_CERTIFICATE, options.ssl_certificate_file)
-    check_pem(_KEY, options.ssl_key_file)
+    check_pem(_called(options, _CA), options.ssl_ca_file)
+    check_pem(_called(options, _CERTIFICATE), options.ssl_certificate_file)
+    check_pem(_called(options, _KEY), options.ssl_key_file)
     try:
         context = ssl.create_default_context(cafile=options.ssl_ca_file or None, cadata=options.ssl_ca_pem or None)
     except ssl.SSLError as error:
-        raise BadOption(f"{_CA}={options.ssl_ca_file} holds no certificate: {words_of(error)}", _CHECK_CA) from None
+        problem = f"{_called(options, _CA)}={options.ssl_ca_file} holds no certificate: {words_of(error)}"
+        raise BadOption(problem, _CHECK_CA) from None
     context.check_hostname = options.ssl_check_hostname
     if options.ssl_certificate_file:
         _load_own(context, options)
     return context
+
+
+def _called(options: ConnectionOptions, name: str) -> str:
+    return options.called.get(name, name)
 
 
 def _load_own(context: ssl.SSLContext, options: ConnectionOptions) -> None:
@@ -50,7 +57,8 @@ def _load_own(context: ssl.SSLContext, options: ConnectionOptions) -> None:
         # Asked only for a key that has a password; without this, OpenSSL would ask at the terminal and wait.
         context.load_cert_chain(certificate, key, lambda: options.ssl_key_password)
     except ssl.SSLError as error:
-        problem = f"{_CERTIFICATE}={certificate} and {_KEY}={key or certificate} cannot be used: {words_of(error)}"
+        names = _called(options, _CERTIFICATE), _called(options, _KEY)
+        problem = f"{names[0]}={certificate} and {names[1]}={key or certificate} cannot be used: {words_of(error)}"
         raise BadOption(problem, "Does the key belong to the certificate, and is ssl_password its password?") from None
 
 
@@ -64,6 +72,12 @@ def check_pem(option: str, file: str) -> None:
         raise BadOption(f"{option}={file} cannot be read: {error.strerror}") from None
     if not is_text:
         raise BadOption(f"{option}={file} is not in PEM form", _EXPORT)
+
+
+def check_store(file: str) -> None:
+    """BadOption if a key store has the form that only Java reads."""
+    if Path(file).read_bytes().startswith(_STORE_MARK):
+        raise BadOption(f"ssl.keystore.location={file} is a key store of type JKS, which only Java reads", _CONVERT)
 
 
 def is_pem(file: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from headrace.client.encryption import certificate_refused
 from headrace.client.fault import BadOption, ClientFault, MissingPackage, NoBroker, NotAuthenticated, TimedOut
 from headrace.client.login import CREDENTIALS
+from headrace.client.option_words import refused
 from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
 
 try:
@@ -20,7 +21,9 @@ except ImportError as missing:
     ) from missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from headrace.client.option_words import Typed
 
 Engine = confluent_kafka
 EngineError = confluent_kafka.KafkaError
@@ -74,6 +77,13 @@ def fault_of(error: EngineError | EngineException) -> HeadraceError:
 def raise_fault(error: EngineError | EngineException) -> NoReturn:
     """Raise the error of the engine as one of ours."""
     raise fault_of(error) from (error if isinstance(error, EngineException) else None)
+
+
+def settings_refusal(error: EngineException, typed: Mapping[str, Typed]) -> HeadraceError:
+    """Why there can be no client with these settings, in the person's words where it is about them."""
+    found = error.args[0]
+    is_about_them = isinstance(found, EngineError) and found.code() == EngineError._INVALID_ARG  # noqa: SLF001
+    return refused(found.str(), typed) if is_about_them else fault_of(error)
 
 
 class Troubles:

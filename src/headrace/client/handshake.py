@@ -22,7 +22,8 @@ from headrace.wire.messages.sasl_handshake import SaslHandshakeRequest
 if TYPE_CHECKING:
     from headrace.client.options import ConnectionOptions
 
-API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
+METADATA, API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 3, 18, 17, 36
+_IS_CONTROLLER = "Is that a controller's port? Give one at which a broker listens for clients."
 _SOFTWARE = "headrace"
 
 
@@ -51,9 +52,8 @@ class Agreement:
         first, last = served or (0, -1)
         version = min(last, api.version_last, api.version_last if at_most is None else at_most)
         if served is None or version < max(first, api.version_first):
-            raise NotServed(
-                f"The broker at {self.where} does not serve {api.name}", "It may be too old, or lack the feature"
-            )
+            remedy = _IS_CONTROLLER if api_key == METADATA else "It may be too old, or lack the feature."
+            raise NotServed(f"The broker at {self.where} does not serve {api.name}", remedy)
         return version
 
 

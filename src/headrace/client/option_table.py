@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.client.options import PROTOCOLS
+
 PRODUCER, CONSUMER, ADMIN = "producer", "consumer", "admin"
 ALL = frozenset({PRODUCER, CONSUMER, ADMIN})
 _P, _C, _PC = frozenset({PRODUCER}), frozenset({CONSUMER}), frozenset({PRODUCER, CONSUMER})
@@ -38,12 +40,35 @@ def _word(value: Any) -> str:
     return "none" if value is None else str(value).lower()
 
 
+class NotOneOf(ValueError):
+    """A value that is none of those an option can have."""
+
+    def __init__(self, choices: Iterable[str]) -> None:
+        super().__init__(f"Use one of {', '.join(choices)}.")
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def convert(value: Any) -> str:
+        word = _word(value)
+        if word not in choices:
+            raise NotOneOf(choices)
+        return word
+
+    return convert
+
+
+def _protocol(value: Any) -> str:
+    if str(value).upper() not in PROTOCOLS:
+        raise NotOneOf(PROTOCOLS)
+    return str(value).upper()
+
+
 _ACKS = {"0": "0", "1": "1", "all": "all", "-1": "all"}
 
 
 def _acks(value: Any) -> str:
     if str(value) not in _ACKS:
-        raise ValueError(value)
+        raise NotOneOf(_ACKS)
     return _ACKS[str(value)]
 
 
@@ -75,11 +100,17 @@ def _strategy(one: Any) -> str:
     return text.strip()
 
 
-_RESETS = {"none": "error", "earliest": "earliest", "latest": "latest", "smallest": "earliest", "largest": "latest"}
+_RESETS = {
+    **dict.fromkeys(("none", "error"), "error"),
+    **dict.fromkeys(("earliest", "smallest", "beginning"), "earliest"),
+    **dict.fromkeys(("latest", "largest", "end"), "latest"),
+}
 
 
 def _reset(value: Any) -> str:
-    return _RESETS.get(str(value).lower(), str(value))
+    if str(value).lower() not in _RESETS:
+        raise NotOneOf(("earliest", "latest", "none"))
+    return _RESETS[str(value).lower()]
 
 
 def _same(value: Any) -> Any:
@@ -124,7 +155,7 @@ _ROWS = (
     _option("send_buffer_bytes", _PC, "socket.send.buffer.bytes"),
     _option("receive_message_max_bytes", _PC),
     # who we are
-    _option("security_protocol", ALL, convert=str.upper),
+    _option("security_protocol", ALL, convert=_protocol),
     _option("sasl_mechanism", ALL, convert=str.upper),
     _option("sasl_username", ALL),
     _option("sasl_password", ALL),
@@ -150,7 +181,7 @@ _ROWS = (
     ),
     # producers
     _option("acks", _P, convert=_acks),
-    _option("compression_type", _P, convert=_word),
+    _option("compression_type", _P, convert=_one_of("none", "gzip", "snappy", "lz4", "zstd")),
     _option("retries", _P, "message.send.max.retries", _retries),
     _option("batch_size", _P),
     _option("max_batch_size", _P, "batch.size"),
@@ -168,7 +199,7 @@ _ROWS = (
     # consumers
     _option("group_id", _C),
     _option("group_instance_id", _C),
-    _option("group_protocol", _C, convert=_word),
+    _option("group_protocol", _C, convert=_one_of("classic", "consumer")),
     _option("group_remote_assignor", _C),
     _option("client_rack", _C),
     _option("auto_offset_reset", _C, convert=_reset),
@@ -181,10 +212,10 @@ _ROWS = (
     _option("partition_assignment_strategy", _C, convert=_strategies),
     _option("fetch_min_bytes", _C),
     _option("fetch_max_wait_ms", _C, "fetch.wait.max.ms"),
-    _option("fetch_max_bytes", _C),
+    _option("fetch_max_bytes", _C, convert=int),
     _option("max_partition_fetch_bytes", _C),
     _option("check_crcs", _C),
-    _option("isolation_level", _C),
+    _option("isolation_level", _C, convert=_one_of("read_uncommitted", "read_committed")),
     _option("allow_auto_create_topics", _C),
     _option("consumer_timeout_ms", _C, "", default=math.inf),
     _option("key_deserializer", _C, ""),
@@ -223,6 +254,7 @@ WITHOUT_EFFECT = frozenset(
 
 ENGINE_NAMES = frozenset(
     {
+        "api.version.request",
         "api.version.request.timeout.ms",
         "batch.num.messages",
         "broker.address.family",
@@ -275,6 +307,16 @@ ENGINE_NAMES = frozenset(
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.principal",
         "sasl.mechanisms",
+        "sasl.oauthbearer.assertion.algorithm",
+        "sasl.oauthbearer.assertion.claim.aud",
+        "sasl.oauthbearer.assertion.claim.exp.seconds",
+        "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.assertion.claim.jti.include",
+        "sasl.oauthbearer.assertion.claim.nbf.seconds",
+        "sasl.oauthbearer.assertion.claim.sub",
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
         "sasl.oauthbearer.client.id",
         "sasl.oauthbearer.client.secret",
         "sasl.oauthbearer.config",
@@ -282,7 +324,9 @@ ENGINE_NAMES = frozenset(
         "sasl.oauthbearer.grant.type",
         "sasl.oauthbearer.method",
         "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.sub.claim.name",
         "sasl.oauthbearer.token.endpoint.url",
+        "share.acknowledgement.mode",
         "socket.connection.setup.timeout.ms",
         "socket.keepalive.enable",
         "socket.max.fails",

@@ -9,6 +9,12 @@ from headrace.client.fault import ClientFault
 
 PORT_DEFAULT = 9092
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_FILES = {
+    "ssl_cafile": ("ssl.ca.location", "ssl.truststore.location"),
+    "ssl_certfile": ("ssl.certificate.location", "ssl.keystore.location"),
+    "ssl_keyfile": ("ssl.key.location", "ssl.keystore.location"),
+}
+"""What settings name a file, the ones that count first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,8 @@ class ConnectionOptions:
     ssl_key_file: str = ""
     ssl_key_password: str = field(default="", repr=False)
     ssl_check_hostname: bool = True
+    called: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """What the person calls `ssl_cafile`, `ssl_certfile` and `ssl_keyfile`."""
     connect_timeout_s: float = 5.0
     request_timeout_s: float = 30.0
 
@@ -70,6 +78,7 @@ def connection_options(bootstrap: str, properties: Mapping[str, str] | None = No
         ssl_certificate_file=given.get("ssl.certificate.location", given.get("ssl.keystore.location", "")),
         ssl_key_file=given.get("ssl.key.location", given.get("ssl.keystore.location", "")),
         ssl_key_password=given.get("ssl.key.password", ""),
+        called={name: next(filter(given.__contains__, names), name) for name, names in _FILES.items()},
         ssl_check_hostname=given.get("ssl.endpoint.identification.algorithm", "https").lower() == "https",
         request_timeout_s=_milliseconds(given, "request.timeout.ms", 30_000),
         connect_timeout_s=_milliseconds(given, "socket.connection.setup.timeout.ms", 5_000),

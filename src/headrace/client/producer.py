@@ -6,14 +6,23 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.client.client_options import ClientOptions, gather
 from headrace.client.delivery import Delivery
 from headrace.client.delivery_thread import DeliveryThread
-from headrace.client.engine import Engine, EngineException, Troubles, fault_of, raise_fault, reach
-from headrace.client.fault import BadOption, Closed, TimedOut
+from headrace.client.engine import (
+    Engine,
+    EngineError,
+    EngineException,
+    Troubles,
+    fault_of,
+    raise_fault,
+    reach,
+    settings_refusal,
+)
+from headrace.client.fault import BadOption, ClientFault, Closed, TimedOut
 from headrace.client.option_table import PRODUCER
 from headrace.client.partitioners import Partitioner, RoundRobin
 from headrace.client.serializers import serializer
@@ -21,6 +30,7 @@ from headrace.client.transaction import Transactions
 
 if TYPE_CHECKING:
     from headrace.client.offset_lists import Offsets
+    from headrace.model.errors import HeadraceError
 
 Headers = Sequence[tuple[str, bytes | str | None]]
 
@@ -38,6 +48,8 @@ _REPORTS_EVERY = 255
 CLOSE_S = 30.0
 _ROOM_S = 0.05
 _PURGE_S = 1.0
+_MET_MAX = 10_000
+_MEETING_S = 5.0
 
 
 class KafkaProducer:
@@ -53,12 +65,13 @@ class KafkaProducer:
         """Options have kafka-python's names, in `config` and `config_file` Java's as well; docs/howto/clients.md."""
         self._options = gather(PRODUCER, options, config=config, config_file=config_file)
         own = self._options.own
-        self._key_to = serializer("key_serializer", own["key_serializer"])
-        self._value_to = serializer("value_serializer", own["value_serializer"])
+        self._key_to = serializer(self._options.called("key_serializer"), own["key_serializer"])
+        self._value_to = serializer(self._options.called("value_serializer"), own["value_serializer"])
         self._choose = choose_partitioner(self._options)
         self._is_plain = self._key_to is None and self._value_to is None and self._choose is None
         self._max_block_s = self._options.seconds("max_block_ms")
         self._partitions: dict[str, tuple[float, list[int]]] = {}
+        self._met: set[str] = set()
         troubles = Troubles(self._options.explain)
         self._producer = new_producer(self._options, troubles)
         self._deliveries = DeliveryThread(self._producer)
@@ -90,9 +103,14 @@ class KafkaProducer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Hand a record over; where it was stored comes in the future. Waits only while there is no room for it."""
+        """Hand a record over; where it was stored comes in the future.
+
+        Waits only while there is no room for it, and for the partitions of a topic that it meets for the first time.
+        """
         deliveries = self._deliveries
         delivery = Delivery(deliveries)
+        if topic not in self._met:
+            meet(self._producer, topic, self._met, self._max_block_s)
         if self._is_plain and headers is None and timestamp_ms is None:
             try:
                 # By position: parsing names costs a tenth of the call.
@@ -139,7 +157,7 @@ class KafkaProducer:
                     return
                 self._deliveries.serve(_ROOM_S)
             except EngineException as error:
-                delivery.refuse(fault_of(error))
+                delivery.refuse(refusal(error, self._options))
                 return
             except RuntimeError as error:
                 raise Closed(f"The producer cannot send: {error}") from error
@@ -255,7 +273,7 @@ def new_producer(options: ClientOptions, troubles: Troubles) -> Engine.Producer:
     try:
         return Engine.Producer(settings)
     except EngineException as error:
-        raise_fault(error)
+        raise settings_refusal(error, options.typed) from error
     except (TypeError, ValueError) as error:
         raise BadOption(str(error)) from error
 
@@ -269,8 +287,31 @@ def choose_partitioner(options: ClientOptions) -> Partitioner | None:
         return RoundRobin()
     if given not in ENGINE_PARTITIONERS:
         known = ", ".join(("round_robin", *ENGINE_PARTITIONERS))
-        raise BadOption(f"partitioner={given} is unknown", f"Use a function, or one of {known}.")
+        raise BadOption(f"{options.called('partitioner')}={given} is unknown", f"Use a function, or one of {known}.")
     return None
+
+
+def refusal(error: EngineException, options: ClientOptions) -> HeadraceError:
+    """Why the engine did not take a record."""
+    if error.args[0].code() == EngineError._STATE and options.engine.get("transactional.id"):  # noqa: SLF001
+        return ClientFault(
+            "The producer has a transactional_id, and no transaction is open",
+            "Send within `with producer.transaction():`.",
+        )
+    return fault_of(error)
+
+
+def meet(producer: Engine.Producer, topic: str, met: set[str], patience_s: float) -> None:
+    """Have the engine learn a topic's partitions before its first record.
+
+    What it is given before, it spreads over them one by one, so that a few records come back in another order. Where it
+    cannot learn them the records wait, and what is wrong is told of them.
+    """
+    with suppress(EngineException):
+        producer.list_topics(topic, timeout=min(patience_s, _MEETING_S))
+    if len(met) >= _MET_MAX:
+        met.clear()
+    met.add(topic)
 
 
 def topic_partitions(client: Any, topic: str, options: ClientOptions) -> set[int]:

@@ -15,7 +15,7 @@ from operator import itemgetter, length_hint
 from typing import Any
 
 from headrace.client.engine import Engine, EngineError, EngineException, Troubles, fault_of, raise_fault, reach
-from headrace.client.offset_lists import engine_offsets
+from headrace.client.offset_lists import engine_offsets, engine_places
 from headrace.client.records import ConsumerRecord, TopicPartition
 from headrace.model.errors import HeadraceError
 
@@ -60,6 +60,9 @@ class Reading:
         self.assigned: set[TopicPartition] = set()
         """What is read, by what we were told and told the engine. To ask it is to wait for a thread of its own, which
         may be waiting for us: in a rebalance while closing, for ever."""
+        self.paused: set[TopicPartition] = set()
+        self._begins: dict[TopicPartition, int] | None = None
+        """Where partitions begin that the engine was not told of yet."""
         self._messages: list[Engine.Message] = []
         self._sought: dict[TopicPartition, int] = {}
         """Where partitions were moved to from which nothing has come since."""
@@ -92,6 +95,7 @@ class Reading:
             self.store()
         deadline = now + timeout_s
         while True:
+            self.settle()
             self._raise_problem()
             # In slices, so that a signal is served; and one first, because the engine waits until a list is full.
             left = deadline - time.monotonic()
@@ -183,6 +187,45 @@ class Reading:
         elif now - self._down_since > self._patience_s:
             self._down_since = None
             reach(self._consumer, lambda: None, self._troubles, where=self._where, timeout_s=_AGAIN_S)
+
+    # --- what is read
+
+    def begin(self, begins: dict[TopicPartition, int]) -> None:
+        """Read exactly these partitions from now on, each from an offset or a mark.
+
+        The engine is told when the next record is wanted. Told at once, it would ask where those begin that have only a
+        mark, and its late answer would win over a program that goes elsewhere meanwhile.
+        """
+        self._begins = begins
+        self.assigned = set(begins)
+
+    def begins_at(self, place: TopicPartition, offset: int) -> bool:
+        """Let a partition begin elsewhere; False if the engine has begun with it."""
+        if self._begins is None or place not in self._begins:
+            return False
+        self._begins[place] = offset
+        return True
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the engine knows what is read."""
+        return self._begins is None
+
+    def stay(self) -> None:
+        """Take back what the engine was not told yet."""
+        self._begins = None
+
+    def settle(self) -> None:
+        """Tell the engine what is read, if that has changed."""
+        begins, self._begins = self._begins, None
+        if begins is None:
+            return
+        try:
+            self._consumer.assign(engine_offsets(begins))
+            if resting := self.paused & begins.keys():
+                self._consumer.pause(engine_places(resting))
+        except EngineException as error:
+            raise_fault(error)
 
     # --- how far the program has come
 

@@ -135,6 +135,12 @@ def test_credentials_reach_the_wire_client():
     )
 
 
+@pytest.mark.parametrize(("given", "waits_ms"), [({}, 10), ({"fetch.queue.backoff.ms": 700}, 700)])
+def test_a_full_queue_is_looked_at_soon(given, waits_ms):
+    """Does a consumer fetch again soon after its queue was full, unless it is told to wait longer?"""
+    assert gather(CONSUMER, {}, config=given, environment={}).engine["fetch.queue.backoff.ms"] == waits_ms
+
+
 def test_idempotence_goes_with_acks():
     """Is idempotence on by itself only where it can be, and a contradiction refused?"""
     assert producer().engine["enable.idempotence"] is True
@@ -169,3 +175,9 @@ def test_the_engine_knows_every_name_in_the_table():
                 unknown.add(name)
 
     assert set() == unknown
+
+
+def test_a_small_fetch_is_no_contradiction():
+    """May a consumer's fetch_max_bytes be smaller than what librdkafka's producers may send?"""
+    assert 5000 == consumer(fetch_max_bytes="5000").engine["message.max.bytes"]
+    assert "message.max.bytes" not in consumer(fetch_max_bytes=2_000_000).engine

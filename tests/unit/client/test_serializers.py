@@ -1,5 +1,7 @@
 """Serializers by name, as functions and as kafka-python's objects."""
 
+from uuid import UUID
+
 import kafka.serializer
 import pytest
 
@@ -44,6 +46,32 @@ def test_none_is_never_serialized():
     """Does None stay a tombstone with every kind of serializer?"""
     for given in ("json", "str", lambda value: value.encode(), OldStyle()):
         assert serializer("x", given)("t", None) is None
+
+
+@pytest.mark.parametrize(
+    ("java", "value", "raw"),
+    [
+        ("String", "é", "é".encode()),
+        ("Short", -2, b"\xff\xfe"),
+        ("Integer", 258, b"\0\0\1\2"),
+        ("Long", 1, b"\0\0\0\0\0\0\0\1"),
+        ("Float", 0.5, b"?\0\0\0"),
+        ("Double", 0.5, b"?\xe0\0\0\0\0\0\0"),
+        ("Boolean", True, b"\1"),
+        ("UUID", UUID(int=7), b"00000000-0000-0000-0000-000000000007"),
+    ],
+)
+def test_javas_classes(java, value, raw):
+    """Do the classes of Kafka's Java clients, named as in a properties file, write and read as Java does?"""
+    assert raw == serializer("x", f"org.apache.kafka.common.serialization.{java}Serializer")("t", value)
+    assert value == deserializer("x", f"org.apache.kafka.common.serialization.{java}Deserializer")(raw)
+
+
+def test_javas_classes_for_bytes():
+    """Do Java's classes for bytes leave them alone, and is the wrong direction refused?"""
+    assert serializer("x", "org.apache.kafka.common.serialization.ByteArraySerializer") is None
+    with pytest.raises(BadOption, match=r"StringDeserializer' is no serializer"):
+        serializer("x", "org.apache.kafka.common.serialization.StringDeserializer")
 
 
 def test_unknown_name():
