@@ -11,7 +11,7 @@ from pathlib import Path
 from headrace.cli.main import ALIASES, TOOLS
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = frozenset({"headrace", "test", "environment.sh", "headrace.bat"})
+OURS = frozenset({"headrace", "test", "environment.sh", "environment.bat", "headrace.bat"})
 """What lies beside the launchers and is written by hand."""
 
 SHELL = """\
@@ -23,12 +23,16 @@ export HEADRACE_INVOKED_AS
 exec "${{self%/*}}/headrace" {tool} "$@"
 """
 
+# What was typed never follows a `call`, which would read the per cent signs in it again: `--format "%t %p"`.
 WINDOWS = """\
 @echo off
-rem Kafka's name for this tool: headrace.bat sets itself up and runs it.
+rem Kafka's name for this tool: sets itself up as headrace.bat does and runs it.
 setlocal
 set "HEADRACE_INVOKED_AS=%~f0"
-call "%~dp0headrace.bat" {tool} %*
+for %%I in ("%~dp0..\\..") do set "ROOT=%%~fI"
+call "%~dp0environment.bat" "%ROOT%"
+if not "%ERRORLEVEL%"=="0" exit /b 1
+"%ROOT%\\.venv\\Scripts\\python.exe" -P -m headrace.cli {tool} %*
 exit /b %ERRORLEVEL%
 """
 

@@ -39,7 +39,8 @@ class Project:
         self.wheels = directory / "wheels"
         self.wheels.mkdir(parents=True)
         shutil.copytree(ROOT / "bin", self.root / "bin")
-        shutil.copytree(ROOT / "src/headrace/cli", self.root / "src/headrace/cli")
+        for room in ("cli", "client", "settings", "model"):
+            shutil.copytree(ROOT / "src/headrace" / room, self.root / "src/headrace" / room)
         shutil.copy(ROOT / "src/headrace/__init__.py", self.root / "src/headrace/")
         (self.root / "requirements").mkdir()
         self.lock("core", make_wheel(self.wheels, "tinycore", "1.0"))

@@ -33,7 +33,9 @@ _GROUP_OPTIONS = ("group", "groups")
 _SHELLS = ("bash", "zsh", "fish")
 _WORDS = {
     "server": ("start", "stop", "format"),
-    **dict.fromkeys(("storage", "kafka-storage"), ("info", "format", "random-uuid")),
+    **dict.fromkeys(
+        ("storage", "kafka-storage"), ("info", "format", "version-mapping", "feature-dependencies", "random-uuid")
+    ),
     "pipeline": ("run", "validate", "explain", "list", "status", "stop", "keys"),
     "profile": ("list", "show", "use", "add", "remove"),
     "completion": _SHELLS,
@@ -83,7 +85,8 @@ def _candidates(command: str, words: Sequence[str]) -> Iterable[str]:
     module = TOOLS.get(command) or COMMANDS.get(command)
     if module is None or not words:
         return []
-    tool = getattr(importlib.import_module(module), "TOOL", None)
+    entered = importlib.import_module(module)
+    tool = getattr(entered, "TOOL", None)
     value = _of_value(tool, words)
     if value is not None:
         return value
@@ -91,6 +94,9 @@ def _candidates(command: str, words: Sequence[str]) -> Iterable[str]:
         return _options(tool, words)
     if command == "profile" and len(words) == 2 and words[0] in {"show", "use", "remove"}:
         return profiles()
+    verbs = getattr(entered, "COMMANDS", {})
+    if verbs and not verbs.keys() & {*words[:-1]}:
+        return verbs
     return _WORDS.get(command, ()) if len(words) == 1 else []
 
 

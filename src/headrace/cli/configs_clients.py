@@ -52,7 +52,8 @@ async def show(session: Session, entity: Entity) -> int:
         )
         values = ", ".join(f"{key}={java_double(limits[key])}" for key in hash_order(limits, table=len(limits)))
         session.report.line(f"Quota configs for {who} are {values}")
-        documents.append({"entity": names, "quotas": limits})
+        entities = [{"type": kind, "name": name} for kind, name in names.items()]
+        documents.append({"entity": entities, "quotas": limits})
     if USERS in entity.kinds and CLIENTS not in entity.kinds and "" not in entity.names:
         documents += await _show_credentials(session, entity.names)
     session.report.data(documents)
@@ -106,7 +107,7 @@ async def _show_credentials(session: Session, users: Sequence[str]) -> list[dict
         infos = [(names.get(info.mechanism, "UNKNOWN"), info.iterations) for info in one.credential_infos]
         text = ", ".join(f"{mechanism}=iterations={iterations}" for mechanism, iterations in infos)
         session.report.line(f"SCRAM credential configs for user-principal '{one.user}' are {text}")
-        documents.append({"entity": {"user": one.user}, "scram": dict(infos)})
+        documents.append({"entity": [{"type": "user", "name": one.user}], "scram": dict(infos)})
     return documents
 
 

@@ -7,10 +7,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.addresses import ZOOKEEPER, settle_address
 from headrace.cli.interruption import Interruption
 from headrace.cli.librdkafka import Complaints, engine, engine_settings, make
 from headrace.cli.old_names import BROKER_LIST, FROM_BEGINING, NEW_CONSUMER, WHITELIST, adopt
 from headrace.cli.points_in_time import point_in_time
+from headrace.cli.property_names import tell_unknown
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
 from headrace.settings.properties import load_properties
@@ -83,6 +85,7 @@ TOOL = Tool(
         BOOTSTRAP,
         COMMAND_CONFIG,
         BROKER_LIST,
+        ZOOKEEPER,
         FROM_BEGINING,
         WHITELIST,
         NEW_CONSUMER,
@@ -123,7 +126,7 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check)
+    return run_tool(TOOL, arguments, program, _run, check=_check, streams=True)
 
 
 # --- what was typed
@@ -203,6 +206,14 @@ def formatter_properties(values: Values) -> dict[str, str]:
     return found | values.pairs("formatter-property")
 
 
+def tell_of_properties(values: Values) -> None:
+    """Say which of the formatter's properties nothing comes of."""
+    from headrace.cli.record_format import DESERIALIZERS, PROPERTIES
+
+    # A deserializer has properties of its own: key.deserializer.encoding.
+    tell_unknown(formatter_properties(values), PROPERTIES, prefixes=[f"{name}." for name in DESERIALIZERS])
+
+
 def record_format(values: Values) -> Format:
     """How to print a record."""
     from headrace.cli import record_format as formats
@@ -264,6 +275,8 @@ async def _run(session: Session) -> int:
     from headrace.cli.record_printer import Printer
 
     values = session.values
+    settle_address(session)
+    tell_of_properties(values)
     show = record_format(values)
     properties = consumer_properties(session)
     complaints = Complaints()

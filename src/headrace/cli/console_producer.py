@@ -9,11 +9,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.librdkafka import Complaints, engine, engine_settings, make
-from headrace.cli.line_reader import LineReader, line_format, split_lines
+from headrace.cli.line_reader import PROPERTIES, LineReader, line_format, split_lines
 from headrace.cli.old_names import BROKER_LIST, adopt
+from headrace.cli.property_names import tell_unknown
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
-from headrace.cli.topic_lookup import look_up
+from headrace.cli.topic_lookup import await_topic
 from headrace.settings.properties import load_properties
 
 if TYPE_CHECKING:
@@ -41,9 +42,11 @@ SETTINGS = {
 What is not given is left to librdkafka, whose defaults send faster than Kafka's for this tool: batches of up to 1 MB
 rather than 16 KB, a queue of 1 GB rather than 32 MB.
 """
+ACKS = ("all", "-1", "0", "1")
 _NUMBERS = SETTINGS.keys() - {"request-required-acks"}
 _TERMINAL_LINGER_MS = "0"
 _POLL_EVERY = 500
+_MEETING_S = 5.0
 _FULL_WAIT_S = 0.1
 _SYNC_S = 60.0
 _PATIENCE_S = 2.0
@@ -145,7 +148,7 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check)
+    return run_tool(TOOL, arguments, program, _run, check=_check, streams=True)
 
 
 def _check(values: Values) -> None:
@@ -153,6 +156,7 @@ def _check(values: Values) -> None:
     values.require("topic")
     for name in _NUMBERS:
         values.number(name)
+    _check_acks(values.require("request-required-acks"))
     codec = values.get("compression-codec")
     if codec and codec not in CODECS:
         raise UsageError(f"Unknown compression name: {codec}")
@@ -164,22 +168,32 @@ def _check(values: Values) -> None:
         )
 
 
+def _check_acks(acks: str) -> None:
+    if acks not in ACKS:
+        raise Failure(f"Invalid value {acks} for configuration acks: String must be one of: {', '.join(ACKS)}")
+
+
 async def _run(session: Session) -> int:
     values = session.values
     read = _reader(values)
     topic = values.require("topic")
     is_terminal = _is_terminal()
     complaints = Complaints()
-    settings = engine_settings(session, _properties(session, is_terminal=is_terminal))
+    properties = _properties(session, is_terminal=is_terminal)
+    settings = engine_settings(session, properties)
     # Before anything else: librdkafka takes half a second to get its producer id, whatever the broker does.
     producer = make(engine().Producer, {**settings, "error_cb": complaints})
-    await look_up(session, topic)
+    from headrace.client.producer import meet  # Not before the engine is sure to be installed.
+
+    await await_topic(session, topic, properties)
+    meet(producer, topic, set(), _MEETING_S)
     sender = Sender(producer, topic, waits=values.has("sync"))
-    lines = split_lines(_prompted(sys.stdin) if is_terminal else _input(sys.stdin))
+    lines = split_lines(_prompted(sys.stdin) if is_terminal and session.report.is_text else _input(sys.stdin))
     try:
         _send_all(sender, lines, read)
     finally:
         sender.finish()
+    session.report.data(sender.document())
     return 1 if sender.failed or complaints.fatal else 0
 
 
@@ -207,8 +221,9 @@ def _reader(values: Values) -> Callable[[bytes], NewRecord]:
 
         return EnvelopeReader()
     file = values.get("reader-config")
-    properties = load_properties(file) if file else {}
-    return LineReader(line_format(properties | values.pairs("reader-property")))
+    properties = (load_properties(file) if file else {}) | values.pairs("reader-property")
+    tell_unknown(properties, PROPERTIES)
+    return LineReader(line_format(properties))
 
 
 def _properties(session: Session, *, is_terminal: bool) -> dict[str, str]:
@@ -221,6 +236,7 @@ def _properties(session: Session, *, is_terminal: bool) -> dict[str, str]:
     found.setdefault("linger.ms", _TERMINAL_LINGER_MS if is_terminal else values.require("timeout"))
     found.setdefault("client.id", "console-producer")
     found.setdefault("acks", "all")
+    _check_acks(found["acks"])
     found.setdefault("delivery.timeout.ms", "120000")
     if values.has("compression-codec"):
         found["compression.type"] = values.get("compression-codec") or "gzip"
@@ -265,6 +281,7 @@ class Sender:
         self._topic = topic
         self._waits = waits
         self._sent = 0
+        self._arrived: dict[int, list[int]] = {}
         self.failed = 0
 
     def send(self, record: NewRecord) -> None:
@@ -297,9 +314,22 @@ class Sender:
         while left:
             left = self._producer.flush(_PATIENCE_S)
 
+    def document(self) -> dict[str, Any]:
+        """What became of the records, for programs: how many arrived where; no offset where none was told."""
+        places = [
+            {"partition": index, "records": count, "lastOffset": last if last >= 0 else None}
+            for index, (count, last) in sorted(self._arrived.items())
+        ]
+        arrived = sum(place[0] for place in self._arrived.values())
+        return {"topic": self._topic, "acknowledged": arrived, "failed": self.failed, "partitions": places}
+
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
             self._tell(message.key(), message.value(), error.str())
+            return
+        place = self._arrived.setdefault(message.partition(), [0, -1])
+        place[0] += 1
+        place[1] = max(place[1], message.offset())
 
     def _tell(self, key: bytes | None, value: bytes | None, reason: str) -> None:
         self.failed += 1

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.console_consumer import PRINTING, deprecated, record_format
+from headrace.cli.console_consumer import PRINTING, deprecated, record_format, tell_of_properties
 from headrace.cli.interruption import Interruption
 from headrace.cli.librdkafka import Complaints, engine, engine_settings, make
 from headrace.cli.record_printer import Printer
@@ -45,7 +45,7 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check)
+    return run_tool(TOOL, arguments, program, _run, check=_check, streams=True)
 
 
 def _check(values: Values) -> None:
@@ -71,6 +71,7 @@ def _group(values: Values, properties: Mapping[str, str]) -> str:
 
 async def _run(session: Session) -> int:
     values = session.values
+    tell_of_properties(values)
     properties = session.properties()
     properties["group.id"] = _group(values, properties)
     properties.setdefault("client.id", GROUP)

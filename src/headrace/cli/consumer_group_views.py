@@ -27,13 +27,13 @@ OFFSET_COLUMNS: dict[str, tuple[str, Width]] = {
     "group": ("GROUP", least(15)),
     "topic": ("TOPIC", least(15)),
     "partition": ("PARTITION", fixed(10)),
-    "leader_epoch": ("LEADER-EPOCH", fixed(15)),
-    "current_offset": ("CURRENT-OFFSET", fixed(15)),
-    "log_end_offset": ("LOG-END-OFFSET", fixed(15)),
+    "leaderEpoch": ("LEADER-EPOCH", fixed(15)),
+    "currentOffset": ("CURRENT-OFFSET", fixed(15)),
+    "logEndOffset": ("LOG-END-OFFSET", fixed(15)),
     "lag": ("LAG", fixed(15)),
-    "consumer_id": ("CONSUMER-ID", least(15)),
+    "consumerId": ("CONSUMER-ID", least(15)),
     "host": ("HOST", least(15)),
-    "client_id": ("CLIENT-ID", BARE),
+    "clientId": ("CLIENT-ID", BARE),
 }
 """By the name for programs: the heading and the width."""
 
@@ -69,7 +69,7 @@ async def show_offsets(session: Session, groups: Mapping[str, GroupView]) -> int
     """Each partition with what is committed, where it ends and who reads it."""
     rows = await for_each(groups, lambda group_id: _offset_rows(session, groups[group_id]))
     is_verbose = session.values.has("verbose")
-    names = [name for name in OFFSET_COLUMNS if is_verbose or name != "leader_epoch"]
+    names = [name for name in OFFSET_COLUMNS if is_verbose or name != "leaderEpoch"]
     for group_id, group in groups.items():
         if _is_shown(session, group) and rows[group_id]:
             table = [[OFFSET_COLUMNS[name][0] for name in names]]
@@ -101,9 +101,9 @@ async def _offset_rows(session: Session, group: GroupView) -> list[dict[str, Any
         )
     rows = []
     for member in members:
-        reader = {"consumer_id": member.member_id, "host": member.host, "client_id": member.client_id}
+        reader = {"consumerId": member.member_id, "host": member.host, "clientId": member.client_id}
         rows += [_offset_row(group, place, commits, ends, reader) for place in sorted(set(member.assignment))]
-    nobody = dict.fromkeys(("consumer_id", "host", "client_id"), "-")
+    nobody = dict.fromkeys(("consumerId", "host", "clientId"), "-")
     rows += [_offset_row(group, place, commits, ends, nobody) for place in sorted(commits.keys() - assigned)]
     return rows
 
@@ -120,9 +120,9 @@ def _offset_row(
         "group": group.group_id,
         "topic": place[0],
         "partition": place[1],
-        "leader_epoch": None if commit is None else commit.leader_epoch,
-        "current_offset": None if commit is None else commit.offset,
-        "log_end_offset": end,
+        "leaderEpoch": None if commit is None else commit.leader_epoch,
+        "currentOffset": None if commit is None else commit.offset,
+        "logEndOffset": end,
         "lag": None if commit is None or end is None else end - commit.offset,
         **reader,
     }
@@ -183,14 +183,14 @@ def _member_row(group: GroupView, member: MemberView) -> list[object]:
 
 def _member_data(group: GroupView, member: MemberView) -> dict[str, Any]:
     return {
-        "consumer_id": member.member_id,
-        "group_instance_id": member.instance_id,
+        "consumerId": member.member_id,
+        "groupInstanceId": member.instance_id,
         "host": member.host,
-        "client_id": member.client_id,
+        "clientId": member.client_id,
         "assignment": by_topic(sorted(member.assignment)),
-        "target_assignment": by_topic(sorted(member.target)),
-        "current_epoch": member.epoch,
-        "target_epoch": group.assignment_epoch,
+        "targetAssignment": by_topic(sorted(member.target)),
+        "currentEpoch": member.epoch,
+        "targetEpoch": group.assignment_epoch,
         "upgraded": member.is_upgraded,
     }
 
@@ -230,9 +230,9 @@ def _state_data(group: GroupView) -> dict[str, Any]:
     return {
         "group": group.group_id,
         "coordinator": {"id": node.node_id, "host": node.host, "port": node.port},
-        "assignment_strategy": group.assignor or None,
+        "assignmentStrategy": group.assignor or None,
         "state": group.state,
-        "group_epoch": group.epoch,
-        "target_assignment_epoch": group.assignment_epoch,
+        "groupEpoch": group.epoch,
+        "targetAssignmentEpoch": group.assignment_epoch,
         "members": len(group.members),
     }

@@ -32,8 +32,7 @@ from headrace.cli.group_queries import (
 from headrace.cli.java_order import hash_order
 from headrace.cli.java_words import exception, sentence_of
 from headrace.cli.offset_reset import INACTIVE, SCENARIO_NAMES, WRAPPED, Reset, remedy, told_as
-from headrace.cli.old_names import NEW_CONSUMER
-from headrace.cli.patience import patience
+from headrace.cli.old_names import BROKER_LIST, NEW_CONSUMER, adopt
 from headrace.cli.session import Failure, describe, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, exactly_one, not_together
 from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
@@ -55,6 +54,7 @@ TOOL = Tool(
         BOOTSTRAP,
         COMMAND_CONFIG,
         ZOOKEEPER,
+        BROKER_LIST,
         NEW_CONSUMER,
         Option(name="list", help="List all consumer groups."),
         Option(name="describe", help="Show a group's offsets and lag, or with --members or --state the like."),
@@ -131,6 +131,7 @@ def _refusal(error: HeadraceError) -> str:
 
 
 def _check(values: Values) -> None:
+    adopt(values, {"broker-list": "bootstrap-server"})
     check_only_with(values, ONLY_WITH | {"type": ("list",)})
     for action, check in _CHECKS.items():
         if values.has(action):
@@ -181,8 +182,7 @@ async def _run(session: Session) -> int:
     obey_timeout(session)
     action = next(action for action in _ACTIONS if values.has(action))
     try:
-        with patience(f"waiting for answers to --{action}"):
-            return await _ACTIONS[action](session)
+        return await _ACTIONS[action](session)
     except KafkaError as error:
         raise Failure(_refusal(error), on_stdout=True, remedy=remedy(error)) from error
 

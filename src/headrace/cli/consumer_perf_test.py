@@ -6,6 +6,7 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.addresses import ZOOKEEPER, settle_address
 from headrace.cli.interruption import Interruption
 from headrace.cli.java_numbers import fixed, java_date, ratio
 from headrace.cli.librdkafka import Complaints, engine, engine_settings, make
@@ -34,6 +35,7 @@ TOOL = Tool(
         BOOTSTRAP,
         COMMAND_CONFIG,
         BROKER_LIST,
+        ZOOKEEPER,
         Option(name="topic", argument="topic", help="The topic to read."),
         Option(name="include", argument="regex", help="The topics to read, as a regular expression."),
         Option(name="num-records", argument="count", help="REQUIRED: How many records to read."),
@@ -80,7 +82,7 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check)
+    return run_tool(TOOL, arguments, program, _run, check=_check, streams=True)
 
 
 def _check(values: Values) -> None:
@@ -115,11 +117,14 @@ async def _run(session: Session) -> int:
 
     values, report = session.values, session.report
     metrics = Metrics()
+    settle_address(session)
     if values.has("topic"):
         topics = [values.require("topic")]
-        await session.cluster.metadata(topics)
+        with session.waiting():
+            await session.cluster.metadata(topics)
     else:
-        found = await session.cluster.metadata()
+        with session.waiting():
+            found = await session.cluster.metadata()
         topics = matching(include_pattern(values.require("include")), [topic.name for topic in found.topics])
     settings = {**engine_settings(session, _properties(session)), "error_cb": Complaints()}
     if values.has("print-metrics"):
@@ -214,20 +219,20 @@ class Reading:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The run's numbers."""
+        """The run's numbers, in the order of Kafka's columns."""
         elapsed, fetch_ms = (self._ended - self._started) / 1000, self._ended - self._started - self._join_ms
         megabytes = self._bytes / _MIB
         return {
-            "start.time": java_date(self._started, self._pattern),
-            "end.time": java_date(self._ended, self._pattern),
-            "data.consumed.in.MB": megabytes,
-            "MB.sec": ratio(megabytes, elapsed),
-            "data.consumed.in.nMsg": self._count,
-            "nMsg.sec": ratio(self._count, elapsed),
-            "rebalance.time.ms": self._join_ms,
-            "fetch.time.ms": fetch_ms,
-            "fetch.MB.sec": ratio(megabytes, fetch_ms / 1000),
-            "fetch.nMsg.sec": ratio(self._count, fetch_ms / 1000),
+            "startTime": java_date(self._started, self._pattern),
+            "endTime": java_date(self._ended, self._pattern),
+            "megabytes": megabytes,
+            "megabytesPerSecond": ratio(megabytes, elapsed),
+            "records": self._count,
+            "recordsPerSecond": ratio(self._count, elapsed),
+            "rebalanceTimeMs": self._join_ms,
+            "fetchTimeMs": fetch_ms,
+            "fetchMegabytesPerSecond": ratio(megabytes, fetch_ms / 1000),
+            "fetchRecordsPerSecond": ratio(self._count, fetch_ms / 1000),
         }
 
     def row(self) -> str:

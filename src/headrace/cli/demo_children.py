@@ -145,8 +145,13 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for child in reversed(self._children):
-            child.end()
+        self.end()
+
+    def end(self) -> None:
+        """End all of them, the newest first."""
+        while self._children:
+            self._children[-1].end()
+            self._children.pop()
 
     def start(self, name: str, command: Sequence[str], *, may_restart: bool = False, shows: bool = False) -> Child:
         """Start a program; what it says goes to NAME.log."""

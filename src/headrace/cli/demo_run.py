@@ -20,10 +20,11 @@ from headrace.cli import gateways, nodes
 from headrace.cli.colours import BOLD, CYAN, paint
 from headrace.cli.demo_children import ChildDied, Children, wait_until
 from headrace.cli.demo_lag import answers, group_lag
-from headrace.cli.demo_stage import free_ports, make_stage, pipeline_name, set_stage
+from headrace.cli.demo_stage import clear_state, free_ports, make_stage, pipeline_name, set_stage
 from headrace.cli.interruption import Interruption
 from headrace.cli.local_cluster import LocalCluster
 from headrace.cli.progress import Progress
+from headrace.cli.report import camel_case
 from headrace.cli.session import Failure
 
 if TYPE_CHECKING:
@@ -69,16 +70,25 @@ class DemoPlan:
 def run_demo(plan: DemoPlan, report: Report) -> int:
     """Run it; 0 if the account is whole."""
     place = make_stage(plan.data)
+    pipeline = pipeline_name(os.getpid())
     try:
         with Interruption() as interruption, Children(place, _environment(place)) as children:
             try:
-                found = Demo(plan, place, children, interruption, report).run()
+                found = Demo(plan, place, pipeline, children, interruption, report).run()
             except ChildDied as error:
                 raise Failure(str(error), remedy=_kept(place, plan)) from None
+            except StoppedEarly:
+                # Spark hears of it only once it has started, which takes long enough to wonder.
+                with Progress() as progress:
+                    progress.say("stopping")
+                    children.end()
+                report.note("Stopped before the trucks drove.")
+                return interruption.exit_code
     finally:
+        clear_state(pipeline, keep=place if plan.data else None)
         if plan.data is None:
             shutil.rmtree(place, ignore_errors=True)
-    report.data(found)
+    report.data({camel_case(name): what for name, what in found.items()})
     return 0 if found["whole"] else 1
 
 
@@ -91,11 +101,21 @@ def _kept(place: Path, plan: DemoPlan) -> str:
     return f"Its whole log is in {place}." if plan.data else "With --data DIRECTORY the logs are kept."
 
 
+class StoppedEarly(Exception):
+    """Somebody asked to end while there was nothing yet to account for."""
+
+
 class Demo:
     """What runs, and what happens next."""
 
     def __init__(
-        self, plan: DemoPlan, place: Path, children: Children, interruption: Interruption, report: Report
+        self,
+        plan: DemoPlan,
+        place: Path,
+        pipeline: str,
+        children: Children,
+        interruption: Interruption,
+        report: Report,
     ) -> None:
         self._plan = plan
         self._place = place
@@ -104,8 +124,9 @@ class Demo:
         self._report = report
         self._ports = free_ports(plan.brokers)
         self._bootstrap = ",".join(f"localhost:{port}" for port in self._ports)
-        self._pipeline_name = pipeline_name(os.getpid())
+        self._pipeline_name = pipeline
         self._watched: list[Child] = []
+        self._is_driving = False
 
     def run(self) -> dict[str, Any]:
         """Everything, in order; what the account says."""
@@ -120,6 +141,7 @@ class Demo:
         auditor = self._start_auditor()
         notifier = self._start_script("notifier", *self._where(), "--journal", "notified.txt", may_restart=True)
         fleet = self._start_fleet()
+        self._is_driving = True
         self._watched += [notifier, fleet, gateway]
         with self._step("opening the gateway"):
             self._await(lambda: _lives(gateway) and self._gateway() is not None, "the gateway to listen", _GATEWAY_S)
@@ -196,8 +218,8 @@ class Demo:
 
     def _start_dashboard(self) -> Child:
         gateway = self._gateway()
-        seen = f"map {gateway.url}{_MAP}   " if gateway is not None else ""
-        note = f"{seen}broker {self._bootstrap}   data {self._place}   Ctrl-C ends everything"
+        seen = f"{gateway.url}{_MAP}" if gateway is not None else ""
+        note = footer(seen, self._bootstrap, self._place)
         command = [sys.executable, "dashboard.py", *self._where(), "--note", note]
         return self._children.start("dashboard", command, shows=True)
 
@@ -345,8 +367,14 @@ class Demo:
     # --- small things
 
     def _await(self, done: Any, what: str, timeout_s: float) -> None:
-        if not wait_until(done, self._watch, timeout_s=timeout_s):
+        if not wait_until(done, self._look, timeout_s=timeout_s):
             raise Failure(f"Waited {timeout_s:.0f} s for {what}.", remedy=_kept(self._place, self._plan))
+
+    def _look(self) -> None:
+        """Start again what died; before the fleet drives, there is nothing to wait for once somebody asked to end."""
+        if self._interruption and not self._is_driving:
+            raise StoppedEarly
+        self._watch()
 
     def _finish(self, child: Child, timeout_s: float) -> None:
         if not child.wait(timeout_s) or child.exit_code != 0:
@@ -362,6 +390,12 @@ class Demo:
         with Progress() as progress:
             progress.say(words)
             yield
+
+
+def footer(seen: str, bootstrap: str, place: Path) -> str:
+    """The line below the dashboard: what a narrow terminal cuts off comes last."""
+    where = f"map {seen}   " if seen else ""
+    return f"Ctrl-C ends everything   {where}broker {bootstrap}   data {place}"
 
 
 def _headrace() -> list[str]:

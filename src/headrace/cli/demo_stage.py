@@ -57,10 +57,17 @@ def set_stage(place: Path, *, fastest: float, pipeline: str) -> None:
 
 
 def pipeline_name(pid: int) -> str:
-    """The pipeline's name, unless a pipeline of that name runs on this machine."""
-    from headrace.pipeline.runs import is_claimed
+    """A name no other pipeline of this machine has: a person may have one of the fleet's name too."""
+    return f"{PIPELINE}-demo-{pid}"
 
-    return f"{PIPELINE}-{pid}" if is_claimed(PIPELINE) else PIPELINE
+
+def clear_state(pipeline: str, keep: Path | None) -> None:
+    """Remove what the pipeline left in the state directory; Spark's log goes along with what is kept."""
+    from headrace.pipeline.runs import forget_run, log_file
+
+    if keep is not None and log_file(pipeline).exists():
+        shutil.copy(log_file(pipeline), keep / "spark.log")
+    forget_run(pipeline)
 
 
 def free_ports(brokers: int = 1) -> list[int]:

@@ -62,12 +62,11 @@ def main(arguments: Sequence[str], program: str) -> int:
         print(
             "WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use "
             "named arguments instead: --bootstrap-server, --topic, --num-records, --producer-acks, --record-size, "
-            "--command-config",
-            file=sys.stderr,
+            "--command-config"
         )
         named = zip(POSITIONAL, arguments, strict=False)
         arguments = [word for name, value in named if value.strip() for word in (f"--{name}", value)]
-    return run_tool(TOOL, arguments, program, _run, check=_check)
+    return run_tool(TOOL, arguments, program, _run, check=_check, streams=True)
 
 
 _BOUNDS = {
@@ -124,7 +123,8 @@ def _record(values: Values, chance: random.Random) -> Sent:
 async def _run(session: Session) -> int:
     values = session.values
     topic = values.require("topic")
-    partitions = await _partitions(session, topic)
+    with session.waiting():
+        partitions = await _partitions(session, topic)
     properties = session.properties()
     settings = engine_settings(session, properties)
     complaints = Complaints()
@@ -255,4 +255,4 @@ def _print_results(session: Session, latencies: list[int]) -> None:
     }
     session.report.line(f"Avg latency: {average:.4f} ms")
     session.report.line("Percentiles: " + ", ".join(f"{name} = {value}" for name, value in percentiles.items()))
-    session.report.data({"records": len(latencies), "latency_avg_ms": average, "latency_ms": percentiles})
+    session.report.data({"records": len(latencies), "latencyAvgMs": average, "latencyMs": percentiles})

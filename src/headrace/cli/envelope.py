@@ -1,7 +1,7 @@
 """A record as one JSON document: the console consumer writes it, the console producer reads it back.
 
-    {"topic": "t", "partition": 0, "offset": 5, "timestamp": 1731700000000, "timestamp_type": "CreateTime",
-     "leader_epoch": 0, "headers": [{"key": "h", "value": "v"}], "key": null, "value": "text"}
+    {"topic": "t", "partition": 0, "offset": 5, "timestamp": 1731700000000, "timestampType": "CreateTime",
+     "leaderEpoch": 0, "headers": [{"key": "h", "value": "v"}], "key": null, "value": "text"}
 
 Bytes that are not UTF-8 stand as {"base64": "..."}; null is null, everywhere.
 """
@@ -32,8 +32,8 @@ def to_document(record: Shown) -> dict[str, Any]:
         "partition": record.partition(),
         "offset": record.offset(),
         "timestamp": timestamp if kind else None,
-        "timestamp_type": TIMESTAMP_TYPES[kind],
-        "leader_epoch": record.leader_epoch(),
+        "timestampType": TIMESTAMP_TYPES[kind],
+        "leaderEpoch": record.leader_epoch(),
         "headers": [{"key": name, "value": _shown(value)} for name, value in record.headers() or ()],
         "key": _shown(record.key()),
         "value": _shown(record.value()),

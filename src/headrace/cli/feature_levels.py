@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.cli.session import Failure
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.cli.report import Report
+
+_SHORT_MAX = 32767
 METADATA_VERSION = "metadata.version"
 FIRST_LEVEL = 7
 
@@ -74,3 +82,63 @@ def shown_level(feature: str, level: int) -> str:
     if feature != METADATA_VERSION:
         return str(level)
     return release_of(level) or f"UNKNOWN {level}"
+
+
+def feature_and_level(text: str) -> tuple[str, int]:
+    """What `feature=level` says; Failure in Kafka's words where it does not."""
+    name, sign, level = text.partition("=")
+    if not sign:
+        raise Failure(f"Can't parse feature=level string {text}: equals sign not found.")
+    level = level.strip()
+    try:
+        number = int(level)
+    except ValueError:
+        number = _SHORT_MAX + 1
+    if not -_SHORT_MAX <= number <= _SHORT_MAX:
+        raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
+    return name.strip(), number
+
+
+# --- telling
+
+
+def show_mapping(report: Report, asked: str | None) -> None:
+    """The levels that belong to a release; to the latest, if none is named."""
+    asked = asked or LATEST
+    name = release(asked)
+    level, levels = metadata_level(name), default_levels(name)
+    report.line(f"metadata.version={level} ({asked})")
+    for feature, number in levels.items():
+        report.line(f"{feature}={number}")
+    report.data({"release": name, "features": {METADATA_VERSION: level} | levels})
+
+
+def show_dependencies(report: Report, wanted: Sequence[str]) -> None:
+    """What each `feature=level` needs of other features."""
+    documents = []
+    for text in wanted:
+        feature, level = feature_and_level(text)
+        needs = DEPENDENCIES.get((feature, level), {})
+        for line in _dependency_lines(feature, level, needs):
+            report.line(line)
+        documents.append({"feature": feature, "level": level, "requires": needs})
+    report.data(documents)
+
+
+def _dependency_lines(feature: str, level: int, needs: dict[str, int]) -> list[str]:
+    if feature == METADATA_VERSION:
+        name = release_of(level)
+        if name is None:
+            raise Failure(f"Unknown metadata.version {level}")
+        return [f"{feature}={level} ({name}) has no dependencies."]
+    if feature not in INTRODUCED:
+        raise Failure(f"Unknown feature: {feature}")
+    if level and level not in INTRODUCED[feature]:
+        raise Failure(f"No feature:{feature} with feature level {level}")
+    if not needs:
+        return [f"{feature}={level} has no dependencies."]
+    lines = [f"{feature}={level} requires:"]
+    for needed, at in needs.items():
+        shown = f" ({release_of(at)})" if needed == METADATA_VERSION else ""
+        lines.append(f"    {needed}={at}{shown}")
+    return lines

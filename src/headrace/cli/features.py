@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.addresses import BOOTSTRAP_CONTROLLER, settle_address
 from headrace.cli.administration import ask_controller
 from headrace.cli.feature_levels import (
-    DEPENDENCIES,
-    INTRODUCED,
-    LATEST,
     METADATA_VERSION,
     default_levels,
+    feature_and_level,
     metadata_level,
     release,
-    release_of,
+    show_dependencies,
+    show_mapping,
     shown_level,
 )
 from headrace.cli.java_words import sentence
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from headrace.cli.session import Session
 
 API_VERSIONS, UPDATE_FEATURES = 18, 57
+_REFUSED = "Command line error: {}. Type --help for help."
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-_SHORT_MAX = 32767
 
 TOOL = Tool(
     name="kafka-features",
@@ -57,15 +56,11 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_commands(TOOL, COMMANDS, arguments, program, help_is_success=True)
+    return run_commands(TOOL, COMMANDS, arguments, program, help_is_success=True, refused=_REFUSED)
 
 
 def _settle(session: Session) -> None:
-    settle_address(
-        session,
-        "kafka-features: error: one of the arguments --bootstrap-server --bootstrap-controller is required",
-        with_usage=True,
-    )
+    settle_address(session, _REFUSED.format("You must specify either --bootstrap-controller or --bootstrap-server."))
 
 
 async def _describe(session: Session) -> int:
@@ -130,7 +125,7 @@ async def _move(session: Session, verb: str, kind: int) -> int:
         session.report.note(" `metadata` flag is deprecated and may be removed in a future release.")
         levels[METADATA_VERSION] = metadata_level(release(values.require("metadata")))
     for text in values.all("feature"):
-        feature, level = _feature_and_level(text)
+        feature, level = feature_and_level(text)
         if feature in levels:
             raise Failure(f"Feature {feature} was specified more than once.")
         levels[feature] = level
@@ -191,63 +186,17 @@ def _outcome(verb: str, feature: str, level: int, error: str | None, *, dry_run:
     return f"{feature} {'can be' if dry_run else 'was'} {done}"
 
 
-def _feature_and_level(text: str) -> tuple[str, int]:
-    name, sign, level = text.partition("=")
-    if not sign:
-        raise Failure(f"Can't parse feature=level string {text}: equals sign not found.")
-    level = level.strip()
-    try:
-        number = int(level)
-    except ValueError:
-        number = _SHORT_MAX + 1
-    if not -_SHORT_MAX <= number <= _SHORT_MAX:
-        raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
-    return name.strip(), number
-
-
 # --- looking up
 
 
 async def _version_mapping(session: Session) -> int:
-    asked = session.values.get("release-version") or LATEST
-    name = release(asked)
-    level, levels = metadata_level(name), default_levels(name)
-    session.report.line(f"metadata.version={level} ({asked})")
-    for feature, number in levels.items():
-        session.report.line(f"{feature}={number}")
-    session.report.data({"release": name, "features": {METADATA_VERSION: level} | levels})
+    show_mapping(session.report, session.values.get("release-version"))
     return 0
 
 
 async def _feature_dependencies(session: Session) -> int:
-    documents = []
-    for text in session.values.all("feature"):
-        feature, level = _feature_and_level(text)
-        needs = DEPENDENCIES.get((feature, level), {})
-        for line in _dependency_lines(feature, level, needs):
-            session.report.line(line)
-        documents.append({"feature": feature, "level": level, "requires": needs})
-    session.report.data(documents)
+    show_dependencies(session.report, session.values.all("feature"))
     return 0
-
-
-def _dependency_lines(feature: str, level: int, needs: dict[str, int]) -> list[str]:
-    if feature == METADATA_VERSION:
-        name = release_of(level)
-        if name is None:
-            raise Failure(f"Unknown metadata.version {level}")
-        return [f"{feature}={level} ({name}) has no dependencies."]
-    if feature not in INTRODUCED:
-        raise Failure(f"Unknown feature: {feature}")
-    if level and level not in INTRODUCED[feature]:
-        raise Failure(f"No feature:{feature} with feature level {level}")
-    if not needs:
-        return [f"{feature}={level} has no dependencies."]
-    lines = [f"{feature}={level} requires:"]
-    for needed, at in needs.items():
-        shown = f" ({release_of(at)})" if needed == METADATA_VERSION else ""
-        lines.append(f"    {needed}={at}{shown}")
-    return lines
 
 
 _MOVING = ("metadata", "release-version", "feature", "dry-run")

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.cli.layout import log_directory
 from headrace.cli.local_cluster import is_free
-from headrace.cli.nodes import RUNNING, STARTING, is_taken, shown_path
+from headrace.cli.nodes import RUNNING, SILENT, STARTING, is_taken, shown_path
 from headrace.cli.running import RunningGateway, running_gateways
 from headrace.cli.session import Failure
 
@@ -103,7 +104,8 @@ class Launch:
 def stop_gateways(gateways: Collection[RunningGateway]) -> int:
     """Ask them to end and wait until they are gone."""
     for gateway in gateways:
-        os.kill(gateway.pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.kill(gateway.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_S
     while remaining := {one.pid for one in gateways} & {one.pid for one in running_gateways()}:
         if time.monotonic() > deadline:
@@ -117,8 +119,13 @@ def stop_gateways(gateways: Collection[RunningGateway]) -> int:
 
 async def gateway_statuses(gateways: Sequence[RunningGateway]) -> list[str]:
     """What each is at."""
-    heard = await asyncio.gather(*(_answers(gateway.url) for gateway in gateways))
-    return [RUNNING if is_there else STARTING for is_there in heard]
+    return list(await asyncio.gather(*map(_status, gateways)))
+
+
+async def _status(gateway: RunningGateway) -> str:
+    if await _answers(gateway.url):
+        return RUNNING
+    return SILENT if await is_taken(gateway.url.partition("://")[2]) else STARTING
 
 
 async def _answers(url: str) -> bool:

@@ -10,7 +10,6 @@ from headrace.cli.group_options import chosen
 from headrace.cli.group_queries import list_groups, obey_timeout
 from headrace.cli.java_words import exception, sentence_of
 from headrace.cli.offset_reset import WRAPPED, remedy, told_as
-from headrace.cli.patience import patience
 from headrace.cli.session import Failure, describe
 from headrace.model.errors import ErrorCode, HeadraceError, KafkaError
 
@@ -44,8 +43,7 @@ class GroupKind:
         obey_timeout(session)
         action = next(action for action in actions if session.values.has(action))
         try:
-            with patience(f"waiting for answers to --{action}"):
-                return await actions[action](session)
+            return await actions[action](session)
         except KafkaError as error:
             raise Failure(self.refusal(error), on_stdout=True, remedy=remedy(error)) from error
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.group_queries import TYPES, Listing, list_groups, parse_name
 from headrace.cli.java_words import sentence_of
-from headrace.cli.patience import patience
 from headrace.cli.session import describe, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, not_together
 from headrace.model.errors import HeadraceError, KafkaError
@@ -56,8 +55,7 @@ def _check(values: Values) -> None:
 
 
 async def _run(session: Session) -> int:
-    with patience("waiting for answers to --list"):
-        groups = [one for one in await list_groups(session.cluster) if _passes(session.values, one)]
+    groups = [one for one in await list_groups(session.cluster) if _passes(session.values, one)]
     rows = [[one.group_id, one.kind, one.protocol] for one in groups]
     width = max([_WIDTH, *(len(text) for row in rows for text in row)])
     session.report.line(" ".join(f"{text:<{width}}" for text in ("GROUP", "TYPE", "PROTOCOL")))

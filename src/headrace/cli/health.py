@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.colours import BOLD, GREEN, RED, paint
+from headrace.cli.report import camel_case
 from headrace.cli.session import run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
 from headrace.client.fault import ClientFault
@@ -49,7 +50,8 @@ async def _run(session: Session) -> int:
     values = session.values
     waits = values.has("exit-when-healthy")
     if not waits and not values.has("watch"):
-        health = await _look(session)
+        with session.waiting():
+            health = await _look(session)
         _show(session, health)
         return 0 if health.is_well else 1
     loop = asyncio.get_running_loop()
@@ -117,7 +119,7 @@ def _show(session: Session, health: Health) -> None:
     else:
         for title, text, bad in rows:
             line(f"{title:<{width}}  {paint(text, RED) if bad else text}{_named(bad)}")
-    session.report.data({"healthy": health.is_well, **asdict(health)})
+    session.report.data({"healthy": health.is_well} | {camel_case(name): what for name, what in asdict(health).items()})
 
 
 def _named(places: Sequence[Any]) -> str:

@@ -38,6 +38,7 @@ TOOL = Tool(
             replaced_by="command-config",
             warning="Option --admin.config has been deprecated and will be removed in a future version. Use "
             "--command-config instead.",
+            conflict='Option "[admin.config]" can\'t be used with option "[command-config]"',
         ),
         Option(
             name="path-to-json-file",

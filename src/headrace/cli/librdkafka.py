@@ -1,7 +1,7 @@
 """confluent-kafka for the tools: Java's setting names in, librdkafka's out, and its complaints in sentences.
 
 People give a tool the properties file of their Java client. Most names are the same; the tables here hold the rest.
-A name neither side knows is left out with a word on standard error, as Java's clients do.
+A name neither side knows is left out; the session has said so on standard error when it read it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.session import Failure
 from headrace.client.diagnosis import diagnosis
 from headrace.client.fault import BadOption, NotAuthenticated
+from headrace.client.java_settings import is_known
+from headrace.client.option_table import WITHOUT_EFFECT
+from headrace.client.option_words import Typed, refused
 from headrace.client.tokens import lifetime
 
 if TYPE_CHECKING:
@@ -30,28 +33,21 @@ RENAMED = {
 }
 """Java's names for what librdkafka calls otherwise."""
 
-JAVA_ONLY = frozenset(
+OURS = frozenset(
     {
-        "auto.include.jmx.reporter",
         "bootstrap.servers",
+        "bootstrap.timeout.ms",
+        "consumer.timeout.ms",
         "default.api.timeout.ms",
-        "exclude.internal.topics",
-        "header.deserializer",
-        "interceptor.classes",
         "key.deserializer",
         "key.serializer",
         "max.block.ms",
         "max.poll.records",
-        "metric.reporters",
-        "metrics.num.samples",
-        "metrics.recording.level",
-        "metrics.sample.window.ms",
-        "partitioner.class",
         "value.deserializer",
         "value.serializer",
     }
 )
-"""Settings without a meaning here, or that are said in another way below."""
+"""Settings that the tools serve otherwise, or that a tool has no use for because it works on bytes."""
 
 ASSIGNORS = {
     "RangeAssignor": "range",
@@ -84,10 +80,11 @@ def engine_settings(session: Session, properties: Mapping[str, str]) -> dict[str
     """The settings of librdkafka for these Java-style properties and for the cluster of this session."""
     found: dict[str, Any] = {"bootstrap.servers": session.bootstrap(), "log_level": _QUIET, **_security(session)}
     for name, value in properties.items():
-        if name in JAVA_ONLY or name.startswith(_SECURITY):
+        # What nothing comes of, the session has told when it read the settings.
+        if name in OURS or name.startswith(_SECURITY) or not is_known(name) or name.replace(".", "_") in WITHOUT_EFFECT:
             continue
         if name == "buffer.memory":
-            found["queue.buffering.max.kbytes"] = str(max(int(value) // _KIBI, 1))
+            found["queue.buffering.max.kbytes"] = _kilobytes(name, value)
         elif name == "partition.assignment.strategy":
             found[name] = _assignors(value)
         elif name == "auto.offset.reset":
@@ -95,6 +92,13 @@ def engine_settings(session: Session, properties: Mapping[str, str]) -> dict[str
         else:
             found[RENAMED.get(name, name)] = value
     return found
+
+
+def _kilobytes(name: str, text: str) -> str:
+    try:
+        return str(max(int(text) // _KIBI, 1))
+    except ValueError:
+        raise Failure(f"{name}={text} is not a number.", remedy="Check the properties given to this tool.") from None
 
 
 def _assignors(text: str) -> str:
@@ -140,9 +144,15 @@ def make(kind: Callable[[dict[str, Any]], Any], settings: dict[str, Any]) -> Any
             match = _UNKNOWN.search(text)
             name = match and (match[1] or match[2])
             if not name or name not in settings:
-                raise Failure(text, remedy="Check the properties given to this tool.") from None
+                raise Failure(_refused(text, settings), remedy="Check the properties given to this tool.") from None
             print(f"The client does not know the setting {name}; it is left out.", file=sys.stderr)
             del settings[name]
+
+
+def _refused(text: str, settings: Mapping[str, Any]) -> str:
+    """What librdkafka refuses, said of Java's settings."""
+    java = {engine: name for name, engine in RENAMED.items()} | {"queue.buffering.max.kbytes": "buffer.memory"}
+    return str(refused(text, {name: Typed(java.get(name, name), value) for name, value in settings.items()}))
 
 
 class Complaints:

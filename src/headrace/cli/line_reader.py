@@ -49,6 +49,8 @@ _TEXTS = {
     "headers.key.separator": "headers_key_separator",
     "null.marker": "null_marker",
 }
+PROPERTIES = (*_FLAGS, *_TEXTS)
+"""What the reader of lines makes something of."""
 _DISTINCT = ("headers.delimiter", "headers.separator", "headers.key.separator")
 _NOT_NULL = ("key.separator", "headers.separator", "headers.delimiter", "headers.key.separator")
 

@@ -35,6 +35,7 @@ TOOLS = {
     "kafka-metadata-quorum": "headrace.cli.metadata_quorum",
     "kafka-producer-perf-test": "headrace.cli.producer_perf_test",
     "kafka-reassign-partitions": "headrace.cli.reassign_partitions",
+    "kafka-run-class": "headrace.cli.run_class",
     "kafka-server-start": "headrace.cli.server_start",
     "kafka-server-stop": "headrace.cli.server_stop",
     "kafka-share-groups": "headrace.cli.share_groups",
@@ -47,17 +48,7 @@ TOOLS = {
 }
 """Kafka's names; each has launchers in bin/ and bin/windows/ and a script in the package."""
 
-ALIASES = {
-    "kafka_console_consumer": "kafka-console-consumer",
-    "kafka_console_producer": "kafka-console-producer",
-    "kafka_consumer_groups": "kafka-consumer-groups",
-    "kafka_server": "kafka-server-start",
-    "kafka_server_start": "kafka-server-start",
-    "kafka_server_stop": "kafka-server-stop",
-    "kafka_topics": "kafka-topics",
-    "zookeeper_server_start": "zookeeper-server-start",
-    "zookeeper_server_stop": "zookeeper-server-stop",
-}
+ALIASES = {"kafka_server": "kafka-server-start", **{tool.replace("-", "_"): tool for tool in TOOLS}}
 """The same names as tutorials misspell them; each has a launcher in bin/."""
 
 COMMANDS = {

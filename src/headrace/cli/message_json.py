@@ -6,6 +6,7 @@ from base64 import b64encode, urlsafe_b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.report import camel_case
 from headrace.wire.schema import load_messages
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _struct_json(message: Message, struct: str, value: Any, version: int) -> dic
         content = getattr(value, field.name)
         if field.tag is not None and _is_default(field, content, type(value)):
             continue
-        found[camel(field.name)] = _field_json(message, field, content, version)
+        found[camel_case(field.name)] = _field_json(message, field, content, version)
     return found
 
 
@@ -59,9 +60,3 @@ def _item_json(message: Message, field: Field, content: Any, version: int) -> An
     if field.type in {"bytes", "records"}:
         return b64encode(content).decode()
     return content
-
-
-def camel(name: str) -> str:
-    """Our name of a field as Kafka's."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -6,11 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.addresses import BOOTSTRAP_CONTROLLER, settle_address
-from headrace.cli.administration import ask_controller, check
+from headrace.cli.administration import ask_controller, check, is_of_controllers
 from headrace.cli.java_words import exception
 from headrace.cli.session import Failure
 from headrace.cli.subcommands import Command, run_commands
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool
+from headrace.model.errors import ErrorCode
 from headrace.model.ids import ZERO_ID, decode_uuid, encode_uuid
 
 if TYPE_CHECKING:
@@ -82,12 +83,26 @@ async def _quorum(session: Session) -> tuple[Any, dict[int, Any]]:
     from headrace.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 
     _settle(session)
+    await _check_address(session)
     asked = RequestTopicData(topic_name="__cluster_metadata", partitions=(RequestPartitionData(partition_index=0),))
     answer = await ask_controller(session.cluster, DESCRIBE_QUORUM, DescribeQuorumRequest(topics=(asked,)))
     check(answer.error_code, answer.error_message)
     ((partition,),) = (topic.partitions for topic in answer.topics)
     check(partition.error_code, partition.error_message)
     return partition, {node.node_id: node for node in answer.nodes}
+
+
+async def _check_address(session: Session) -> None:
+    """Refuse the address of a broker given as that of a controller, and the other way round, as Kafka's client does."""
+    wants_controllers = session.values.has("bootstrap-controller")
+    if await is_of_controllers(session.cluster) == wants_controllers:
+        return
+    if wants_controllers:
+        mismatch = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        told = exception(ErrorCode.MISMATCHED_ENDPOINT_TYPE, mismatch)
+        raise Failure(told, remedy="This is a broker's address: say --bootstrap-server.")
+    told = exception(ErrorCode.UNSUPPORTED_VERSION, "The node does not support METADATA")
+    raise Failure(told, remedy="This is a controller's address: say --bootstrap-controller.")
 
 
 def _leader(quorum: Any) -> Any:
@@ -103,6 +118,7 @@ async def _show_status(session: Session) -> None:
     quorum, nodes = await _quorum(session)
     kind = 2 if session.values.has("bootstrap-controller") else 1
     cluster = await session.cluster.ask(DESCRIBE_CLUSTER, DescribeClusterRequest(endpoint_type=kind))
+    check(cluster.error_code, cluster.error_message)
     leader = _leader(quorum)
     slowest = min(quorum.current_voters, key=lambda voter: int(voter.log_end_offset))
     lag_ms = 0

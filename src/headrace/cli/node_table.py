@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.colours import BOLD, GREEN, RED, YELLOW, paint
-from headrace.cli.nodes import COLUMNS, RUNNING, STARTING, STOPPED, shown_path
+from headrace.cli.nodes import COLUMNS, RUNNING, SILENT, STARTING, STOPPED, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headrace.cli.report import Report
     from headrace.cli.running import RunningServer
 
-_COLOURS = {RUNNING: GREEN, STARTING: YELLOW, STOPPED: RED}
+_COLOURS = {RUNNING: GREEN, STARTING: YELLOW, STOPPED: RED, SILENT: RED}
 
 
 def print_nodes(report: Report, servers: Sequence[RunningServer], statuses: Sequence[str]) -> None:

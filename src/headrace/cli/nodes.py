@@ -17,7 +17,7 @@ from headrace.client.options import connection_options
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-RUNNING, STARTING, STOPPED = "running", "starting", "stopped"
+RUNNING, STARTING, STOPPED, SILENT = "running", "starting", "stopped", "not answering"
 USUAL_PORT = 9092
 METRICS_APART = 312
 COLUMNS = ("NODE-ID", "STATUS", "KAFKA-ADDRESS", "DATA")
@@ -114,9 +114,36 @@ async def is_taken(address: str) -> bool:
 
 async def statuses(servers: Sequence[RunningServer]) -> list[str]:
     """What each server is at."""
-    found = await asyncio.gather(*(answers(server.address) for server in servers if server.address))
-    heard = iter(found)
-    return [RUNNING if server.address and next(heard) else STARTING for server in servers]
+    return list(await asyncio.gather(*map(_status, servers)))
+
+
+async def _status(server: RunningServer) -> str:
+    """What a server is at, asked once: one that starts takes no connections yet, one that hangs takes them in vain."""
+    if not server.address or await answers(server.address):
+        # One without an address has nothing that clients could ask; it lives, or it would not be listed.
+        return RUNNING
+    return SILENT if is_suspended(server.pid) or await is_taken(server.address) else STARTING
+
+
+def advice(server: RunningServer) -> str:
+    """What to do about a server that does not answer."""
+    who = f"Node {server.node_id} (process {server.pid})"
+    if is_suspended(server.pid):
+        return f"{who} is suspended. Let it go on with: kill -CONT {server.pid}"
+    tool = shown_path(str(Path(typed_name()).with_name("kafka-server-stop")))
+    return (
+        f"{who} takes connections and does not answer; its log may say why. "
+        f"To end it the hard way: SIGNAL=KILL {tool} --node-id {server.node_id}"
+    )
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether somebody has stopped a process with a signal or Ctrl-Z, as far as can be known here."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
 
 def shown_path(path: str) -> str:

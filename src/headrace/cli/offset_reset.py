@@ -92,11 +92,18 @@ class Reset:
             found = await log_offsets(self.cluster, places, when)
         return {place: found[place] for place in partition_order(places)}
 
+    def _number(self, name: str) -> int:
+        """An option's number; one that is none is refused as late as by Kafka's tool, and in its words."""
+        try:
+            return self.values.number(name) or 0
+        except UsageError as error:
+            raise Failure(f"{self.failed}{error}", on_stdout=True) from None
+
     # --- scenarios
 
     async def to_offset(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
         """All to one offset."""
-        return await self._targets.to_offset(partition_order(places), self.values.number("to-offset") or 0)
+        return await self._targets.to_offset(partition_order(places), self._number("to-offset"))
 
     async def to_earliest(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
         """To where the logs begin."""
@@ -111,7 +118,7 @@ class Reset:
         for place in places:
             if place not in current:
                 raise UsageError(str(NothingCommitted(place)))
-        shift = self.values.number("shift-by") or 0
+        shift = self._number("shift-by")
         return await self._targets.shift_by(partition_order(places), _offsets(current), shift)
 
     async def to_datetime(self, places: Collection[Place], _: Mapping[Place, Commit]) -> Plan:
@@ -257,7 +264,7 @@ def print_plans(report: Report, plans: Mapping[str, Plan], widths: Sequence[Widt
     if plans:
         for line in columns([heading, *rows], widths or [least(max(15, longest)), least(15), fixed(10), BARE]):
             report.line(line)
-    names = ("group", "topic", "partition", "new_offset")
+    names = ("group", "topic", "partition", "newOffset")
     report.data([dict(zip(names, row, strict=True)) for row in rows])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING
 
 from headrace.cli.administration import describe_topics, reassignments
@@ -13,7 +14,7 @@ from headrace.cli.session import Failure
 from headrace.cli.tool import Option, UsageError, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from headrace.cli.administration import Place
     from headrace.cli.session import Session
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 THROTTLE = Option(name="throttle", argument="bytes/s", help="How fast partitions may move, at most.")
 _PAUSE_S = 0.1
 _TOPICS_AT_ONCE = 200
+_INTERRUPTED = (
+    "The cluster goes on with the moves it was told to make, without a throttle; "
+    "kafka-reassign-partitions --list shows them."
+)
 
 
 def check_throttle(values: Values) -> None:
@@ -68,22 +73,30 @@ async def carry_out(
         if errors:
             told = "\n".join(f"{shown(place)}: {errors[place]}" for place in sorted(errors))
             raise Failure(f"These partitions cannot be moved:\n{told}")
-        await _watch(session, targets)
+        await _watch(session, targets, moving(targets, current))
+    except asyncio.CancelledError:
+        print(_INTERRUPTED, file=sys.stderr)
+        raise
     finally:
         if rate is not None:
             plan = Plan(replicas=[(place, list(replicas)) for place, replicas in targets.items()], log_dirs={})
             await clear_throttles(session, plan)
 
 
-async def _watch(session: Session, targets: Mapping[Place, Sequence[int]]) -> None:
-    """Tell how many have arrived: in place on a terminal, a line for each change elsewhere."""
+def moving(targets: Mapping[Place, Sequence[int]], current: Mapping[Place, Sequence[int]]) -> set[Place]:
+    """The partitions that go to another broker; of others at most the order of their brokers changes."""
+    return {place for place, replicas in targets.items() if {*replicas} != {*current[place]}}
+
+
+async def _watch(session: Session, targets: Collection[Place], moved: Collection[Place]) -> None:
+    """Tell how many of those that move have arrived: in place on a terminal, a line for each change elsewhere."""
     told = -1
     with Progress() as progress:
         while True:
-            under_way = sum(place in targets for place in await reassignments(session.cluster))
-            arrived = len(targets) - under_way
-            if arrived != told:
-                progress.say(f"{arrived} of {len(targets)} partitions have moved")
+            under_way = [place for place in await reassignments(session.cluster) if place in targets]
+            arrived = len(moved) - sum(place in moved for place in under_way)
+            if moved and arrived != told:
+                progress.say(f"{arrived} of {len(moved)} partitions have moved", share=arrived / len(moved))
                 told = arrived
             if not under_way:
                 return

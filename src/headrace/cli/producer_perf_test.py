@@ -13,7 +13,7 @@ from headrace.cli.librdkafka import Complaints, engine, engine_settings, make
 from headrace.cli.perf_metrics import STATISTICS_MS, Metrics
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
-from headrace.cli.topic_lookup import look_up
+from headrace.cli.topic_lookup import await_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +80,7 @@ TOOL = Tool(
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the tool."""
-    return run_tool(TOOL, arguments, program, _run, check=_check)
+    return run_tool(TOOL, arguments, program, _run, check=_check, streams=True)
 
 
 def _check(values: Values) -> None:
@@ -123,7 +123,7 @@ async def _run(session: Session) -> int:
         )
     payload = _payloads(values)
     topic = values.require("topic")
-    await look_up(session, topic)
+    await await_topic(session, topic, properties)
     run = Run(session, _with_defaults(values, properties), payload)
     return run.to_the_end()
 
@@ -235,21 +235,21 @@ class Stats:
         }
         return {
             "records": self.count,
-            "records_per_second": ratio(self.count, elapsed),
-            "megabytes_per_second": ratio(self._bytes / _MIB, elapsed),
-            "latency_avg_ms": ratio(self._total_ms, self.count),
-            "latency_max_ms": self._max_ms,
-            "latency_ms": percentiles,
+            "recordsPerSecond": ratio(self.count, elapsed),
+            "megabytesPerSecond": ratio(self._bytes / _MIB, elapsed),
+            "latencyAvgMs": ratio(self._total_ms, self.count),
+            "latencyMaxMs": self._max_ms,
+            "latencyMs": percentiles,
         }
 
     def total_line(self) -> str:
         """The last line."""
         found = self.summary()
-        percentiles = ", ".join(f"{value} ms {name}" for name, value in found["latency_ms"].items())
+        percentiles = ", ".join(f"{value} ms {name}" for name, value in found["latencyMs"].items())
         return (
             f"{found['records']}{' steady state' if self._steady else ''} records sent, "
-            f"{fixed(found['records_per_second'], 6)} records/sec ({fixed(found['megabytes_per_second'], 2)} MB/sec), "
-            f"{fixed(found['latency_avg_ms'], 2)} ms avg latency, {float(found['latency_max_ms']):.2f} ms max latency, "
+            f"{fixed(found['recordsPerSecond'], 6)} records/sec ({fixed(found['megabytesPerSecond'], 2)} MB/sec), "
+            f"{fixed(found['latencyAvgMs'], 2)} ms avg latency, {float(found['latencyMaxMs']):.2f} ms max latency, "
             f"{percentiles}."
         )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli import profile
 from headrace.cli.colours import BOLD, paint
-from headrace.cli.session import Failure, run_tool
+from headrace.cli.session import Failure, run_tool, tell_of_settings
 from headrace.cli.tool import COMMAND_CONFIG, Option, Tool, UsageError, Values
 from headrace.settings.properties import load_properties
 
@@ -99,6 +99,7 @@ def _add(session: Session, names: Sequence[str]) -> None:
         settings["bootstrap.servers"] = names[1]
     if not settings.get("bootstrap.servers"):
         raise Failure("Nobody says where this cluster is.", remedy="Write the address of a broker after the name.")
+    tell_of_settings(settings)
     path = profile.save_profile(names[0], settings)
     session.report.line(f"Saved {names[0]} in {path}.")
     session.report.data({"name": names[0], "file": str(path)})

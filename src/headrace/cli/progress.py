@@ -7,6 +7,8 @@ from types import TracebackType
 from typing import Self, TextIO
 
 _REDRAW_SECONDS = 0.2
+_BAR_WIDTH = 20
+"""Columns of a bar; a line with one still fits where eighty are."""
 
 
 class Progress:
@@ -42,9 +44,12 @@ class Progress:
         """Whole seconds since the work began."""
         return int(time.monotonic() - self._started)
 
-    def say(self, text: str) -> None:
-        """What happens from now on: a step worth a line of its own where lines cannot be redrawn."""
-        self._text = text
+    def say(self, text: str, *, share: float | None = None) -> None:
+        """What happens from now on: a step worth a line of its own where lines cannot be redrawn.
+
+        `share` is how much of the whole is done, from 0 to 1: a bar before the text where the line can be redrawn.
+        """
+        self._text = text if share is None else f"{bar(share)} {text}"
         if not self._in_place:
             self._stream.write(f"Headrace: {text}\n")
             self._stream.flush()
@@ -58,3 +63,9 @@ class Progress:
             if self._text:
                 self._stream.write(f"\r\033[KHeadrace: {self._text} ({self.seconds} s)")
                 self._stream.flush()
+
+
+def bar(share: float) -> str:
+    """How much is done, from 0 to 1, as a bar; it is full only when all is."""
+    filled = int(min(max(share, 0.0), 1.0) * _BAR_WIDTH)
+    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"

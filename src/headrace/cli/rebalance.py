@@ -12,6 +12,7 @@ from headrace.cli.partition_moves import (
     all_replicas,
     carry_out,
     check_throttle,
+    moving,
     racks_of_brokers,
     require_rest,
 )
@@ -60,15 +61,15 @@ async def _rebalance(session: Session) -> int:
     racks = await racks_of_brokers(session)
     current = await all_replicas(session)
     targets = plan_rebalance(current, racks)
-    moving = {place for place, replicas in targets.items() if {*replicas} != {*current[place]}}
+    moved = moving(targets, current)
     planned = {**current, **targets}
     if session.values.has("dry-run"):
-        session.report.line(f"{len(moving)} of {len(current)} partitions would move.")
+        session.report.line(f"{_counted(len(moved))} would move, {len(current) - len(moved)} would stay.")
     else:
         if targets:
             await carry_out(session, targets, current)
         await _elect(session)
-        session.report.line(f"{len(moving)} of {len(current)} partitions moved.")
+        session.report.line(f"{_counted(len(moved))} moved, {len(current) - len(moved)} stayed.")
     rows = [["BROKER", "PARTITIONS", "PREFERRED LEADERS"]]
     before, after = counts(current, racks), counts(planned, racks)
     firsts = [_firsts(one, racks) for one in (current, planned)]
@@ -80,7 +81,7 @@ async def _rebalance(session: Session) -> int:
         session.report.line(line.rstrip())
     session.report.data(
         {
-            "moved": [{"topic": topic, "partition": index} for topic, index in sorted(moving)],
+            "moved": [{"topic": topic, "partition": index} for topic, index in sorted(moved)],
             "brokers": [
                 {"id": broker, "partitions": after[broker], "preferredLeaders": firsts[1][broker]}
                 for broker in sorted(racks)
@@ -106,6 +107,10 @@ async def _elect(session: Session) -> None:
             f"{len(failed)} partitions did not get the leader they should have: {', '.join(failed[:10])}.",
             remedy="Look with `headrace health`, and run this again.",
         )
+
+
+def _counted(partitions: int) -> str:
+    return "1 partition" if partitions == 1 else f"{partitions} partitions"
 
 
 def _firsts(replicas: Mapping[Place, Sequence[int]], racks: Mapping[int, str | None]) -> dict[int, int]:

@@ -80,7 +80,8 @@ async def open_feed(session: Session) -> Plan:
 async def _partition_counts(session: Session, pattern: re.Pattern[str] | None) -> dict[str, int]:
     """The topics that are wanted, each with the number of its partitions."""
     if pattern is not None:
-        metadata = await session.cluster.metadata()
+        with session.waiting():
+            metadata = await session.cluster.metadata()
         found = {topic.name: len(topic.partitions) for topic in metadata.topics if topic.name and not topic.error_code}
         return {name: found[name] for name in matching(pattern, found)}
     topic = session.values.require("topic")

@@ -126,6 +126,16 @@ _PARTS: dict[str, Callable[[Mapping[str, str], bytes], Part]] = {
     "key": lambda properties, null: _content("key", "key.deserializer", properties, null),
 }
 """The parts before the value, in the order they are printed."""
+DESERIALIZERS = ("key.deserializer", "value.deserializer", "headers.deserializer")
+PROPERTIES = (
+    *(f"print.{name}" for name in (*_PARTS, "value")),
+    "key.separator",
+    "line.separator",
+    "headers.separator",
+    "null.literal",
+    *DESERIALIZERS,
+)
+"""What the default formatter makes something of."""
 
 
 # --- Kafka's other formatters

@@ -12,7 +12,7 @@ class Report:
     """Where a tool puts its results.
 
     A tool says everything twice: as the lines Kafka's tool prints, and as the data behind them; one of the two is
-    shown.
+    shown. The names in the data are in camel case, as in the JSON that Kafka's own tools print.
     """
 
     def __init__(self, kind: str) -> None:
@@ -40,6 +40,12 @@ class Report:
             print(json.dumps(document, ensure_ascii=False, indent=2, default=str))
         elif self.kind == "yaml":
             print(to_yaml(document), end="")
+
+
+def camel_case(name: str) -> str:
+    """A name of ours as it stands in a document: `silent_brokers` is `silentBrokers` there."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def to_yaml(document: Any, depth: int = 0) -> str:

@@ -2,6 +2,7 @@
 
 Every server keeps a small file with what it is, and a lock on that file as long as it lives. A file nobody holds a lock
 on belongs to a dead server and is swept away; a process id that was given to someone else is never mistaken for ours.
+Servers in another container may share these files but not the numbering of processes: they are not counted here.
 """
 
 import json
@@ -20,6 +21,14 @@ from headrace.cli.file_lock import try_lock
 _ATTEMPTS_MAX = 50
 
 
+def _process_namespace() -> str:
+    """Which numbering of processes this one lives in; empty where there is only one."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningServer:
     """One server process."""
@@ -33,6 +42,7 @@ class RunningServer:
     """Its log directories, separated by commas."""
     by_start: bool = False
     """Whether `headrace start` started it: `headrace stop` ends those and no others."""
+    namespace: str = field(default_factory=_process_namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +57,17 @@ class RunningGateway:
     pid: int = field(default_factory=os.getpid)
     by_start: bool = False
     """Whether `headrace start` started it."""
+    namespace: str = field(default_factory=_process_namespace)
 
 
 _SERVERS, _GATEWAYS = "servers", "gateways"
 
 
 def directory(kind: str = _SERVERS) -> Path:
-    """Where the files are: the person's state directory, or the temporary one where there is no home to write to."""
-    state = os.environ.get("XDG_STATE_HOME")
+    """Where the files are: HEADRACE_HOME, the person's state directory, or the temporary one where neither can be."""
+    own, state = os.environ.get("HEADRACE_HOME"), os.environ.get("XDG_STATE_HOME")
     home = Path(state) if state else Path("~").expanduser() / ".local" / "state"
-    place = home / "headrace" / kind
+    place = Path(own) / "state" / kind if own else home / "headrace" / kind
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -101,6 +112,7 @@ def running_gateways() -> list[RunningGateway]:
 
 
 def _alive(kind: str) -> Iterator[dict[str, Any]]:
+    here = _process_namespace()
     for path in directory(kind).glob(f"{socket.gethostname()}-*.json"):
         try:
             with path.open("r+") as file:
@@ -110,6 +122,8 @@ def _alive(kind: str) -> Iterator[dict[str, Any]]:
         except FileNotFoundError:
             continue
         if alive and text:
-            yield json.loads(text)
+            facts = json.loads(text)
+            if facts.get("namespace", here) == here:
+                yield facts
         elif not alive:
             path.unlink(missing_ok=True)

@@ -11,9 +11,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import headrace
 from headrace.cli.layout import log_directory
+from headrace.cli.report import TEXT, Report
 from headrace.cli.running import RunningServer, registered
+from headrace.cli.tool import OUTPUT_FORMATS
+from headrace.cli.version import tool_version
 from headrace.model.errors import HeadraceError
 from headrace.settings.broker import BrokerConfig
 from headrace.settings.fault import ConfigFault
@@ -22,6 +24,12 @@ _FIRST_MOMENT_SECONDS = 5.0
 _STARTED = b"broker_started"
 """The event a server logs once clients can connect."""
 _LAST_WORDS_LINES = 10
+_EXAMPLES = """\
+Examples:
+  In the foreground                {0} config/server.properties
+  In the background, for programs  {0} -daemon config/server.properties --output json
+  With another setting             {0} config/server.properties --override log.retention.hours=24
+"""
 STARTED = "HEADRACE_STARTED"
 """What `headrace start` leaves in the environment of the servers it starts."""
 
@@ -29,12 +37,20 @@ STARTED = "HEADRACE_STARTED"
 def main(arguments: Sequence[str], program: str) -> int:
     """Parse as Kafka's script and class do, then run."""
     daemon = arguments[:1] == ["-daemon"]
-    rest = arguments[1:] if daemon else arguments
+    rest, kind = _output_of(arguments[1:] if daemon else arguments)
     if "--version" in rest:
-        print(f"{headrace.__version__} (Headrace)")
+        print(tool_version())
         return 0
     if not rest or "--help" in rest:
         print(f"USAGE: {program} [-daemon] server.properties [--override property=value]*")
+        if "--help" in rest:
+            print(_EXAMPLES.format(program), end="", file=sys.stderr)
+        return 1
+    if kind not in OUTPUT_FORMATS or (kind != TEXT and not daemon):
+        print(
+            "--output json and --output yaml go with -daemon: in the foreground a server prints its log.",
+            file=sys.stderr,
+        )
         return 1
     try:
         overrides = _overrides(rest[1:])
@@ -44,7 +60,7 @@ def main(arguments: Sequence[str], program: str) -> int:
         print(error, file=sys.stderr)
         return 1
     if daemon:
-        return _detach(rest)
+        return _detach(rest, config, Report(kind))
     with registered(describe_server(config)):
         from headrace.broker.server import run
 
@@ -85,7 +101,21 @@ def _overrides(arguments: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def _detach(arguments: Sequence[str]) -> int:
+def _output_of(arguments: Sequence[str]) -> tuple[list[str], str]:
+    """What was typed without `--output KIND`, and the kind."""
+    rest, kind = list(arguments), TEXT
+    for place, word in enumerate(rest):
+        if word == "--output" and place + 1 < len(rest):
+            kind = rest[place + 1]
+            del rest[place : place + 2]
+            break
+        if word.startswith("--output="):
+            kind = rest.pop(place).partition("=")[2]
+            break
+    return rest, kind
+
+
+def _detach(arguments: Sequence[str], config: BrokerConfig, report: Report) -> int:
     directory = log_directory()
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "server.log"
@@ -103,6 +133,16 @@ def _detach(arguments: Sequence[str]) -> int:
     if server.returncode is None:
         # It lives; from here on it belongs to init, not to us, and Python need not warn that nobody waited for it.
         server.returncode = 0
+        described = describe_server(config)
+        report.data(
+            {
+                "nodeId": described.node_id,
+                "processRoles": described.process_roles,
+                "address": described.address,
+                "pid": server.pid,
+                "log": str(log),
+            }
+        )
         return 0
     print(f"The server ended at once, with exit code {server.returncode}. The end of {log}:", file=sys.stderr)
     for line in _since(log, before).decode(errors="replace").splitlines()[-_LAST_WORDS_LINES:]:

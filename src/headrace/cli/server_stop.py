@@ -9,36 +9,72 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
-from headrace.cli.arguments import Parser
+from headrace.cli.arguments import Parser, add_output
+from headrace.cli.report import TEXT, Report
 from headrace.cli.running import RunningServer, running_servers
 
+_EXAMPLES = """\
+Examples:
+  All servers of this machine   {0}
+  One of them                   {0} --node-id 2
+  The hard way                  SIGNAL=KILL {0}
+"""
 _WAIT_SECONDS_MAX = 120
 """A clean shutdown flushes every log; longer than this and the person should be told."""
 
 
 def main(arguments: Sequence[str], program: str, *, wait: bool = False) -> int:
     """Send SIGTERM (or the signal named by SIGNAL) to the servers that match."""
-    parser = Parser(prog=program, description="Stop running servers.")
+    parser = Parser(
+        prog=program,
+        description="Stop running servers.",
+        epilog=_EXAMPLES.format(program),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--process-role", help="only servers with exactly these process.roles")
     parser.add_argument("--node-id", type=int, help="only the server with this node.id")
+    add_output(parser)
     options = parser.parse_args(list(arguments))
+    report = Report(options.output)
     if options.node_id is not None and options.process_role is not None:
-        print("When both node-id and process-role are provided, the value for node-id will take precedence")
+        report.note("When both node-id and process-role are provided, the value for node-id will take precedence")
     servers = [server for server in running_servers() if _matches(server, options)]
     if not servers:
-        print("No kafka server to stop")
+        report.note("No kafka server to stop")
         return 1
-    return stop_servers(servers, wait=wait)
+    code = stop_servers(servers, wait=wait, report=report)
+    report.data(
+        [{"nodeId": server.node_id, "processRoles": server.process_roles, "pid": server.pid} for server in servers]
+    )
+    return code
 
 
-def stop_servers(servers: list[RunningServer], *, wait: bool) -> int:
+def stop_servers(servers: list[RunningServer], *, wait: bool, report: Report | None = None) -> int:
     """Send them SIGTERM (or the signal named by SIGNAL), and wait until they are gone if asked to."""
-    name = os.environ.get("SIGNAL", "TERM")
-    number = signal.Signals[f"SIG{name.removeprefix('SIG')}"]
+    report = report or Report(TEXT)
+    number = _signal()
+    if number is None:
+        report.note(f"SIGNAL={os.environ['SIGNAL']} is no signal. Say TERM, INT or KILL, or leave it out.")
+        return 1
     for server in servers:
-        os.kill(server.pid, number)
-    return _wait_for(servers) if wait else 0
+        # One that ended by itself a moment ago must not keep the others from being told.
+        with suppress(ProcessLookupError):
+            os.kill(server.pid, number)
+            if wait and hasattr(signal, "SIGCONT"):
+                # One that is suspended would hear of it only when it goes on.
+                os.kill(server.pid, signal.SIGCONT)
+    return _wait_for(servers, report) if wait else 0
+
+
+def _signal() -> signal.Signals | None:
+    """Which signal to send, by its name or number as for kill(1); None if there is no such."""
+    name = os.environ.get("SIGNAL", "TERM").upper()
+    try:
+        return signal.Signals(int(name)) if name.isdecimal() else signal.Signals[f"SIG{name.removeprefix('SIG')}"]
+    except (KeyError, ValueError):
+        return None
 
 
 def _matches(server: RunningServer, options: argparse.Namespace) -> bool:
@@ -49,13 +85,15 @@ def _matches(server: RunningServer, options: argparse.Namespace) -> bool:
     return True
 
 
-def _wait_for(servers: list[RunningServer]) -> int:
+def _wait_for(servers: list[RunningServer], report: Report) -> int:
     deadline = time.monotonic() + _WAIT_SECONDS_MAX
     while remaining := [server for server in servers if server in running_servers()]:
         if time.monotonic() > deadline:
-            print(f"Process {remaining[0].pid} is still shutting down after {_WAIT_SECONDS_MAX} s; its log says why.")
+            report.note(
+                f"Process {remaining[0].pid} is still shutting down after {_WAIT_SECONDS_MAX} s; its log says why."
+            )
             return 1
         time.sleep(0.05)
     for server in servers:
-        print(f"Stopped node {server.node_id} (process {server.pid}).")
+        report.line(f"Stopped node {server.node_id} (process {server.pid}).")
     return 0

@@ -7,10 +7,11 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from headrace import __version__
+from headrace.cli.patience import patience
 from headrace.cli.profile import load_profile
 from headrace.cli.report import Report
-from headrace.cli.tool import UsageError, Values, read_options
+from headrace.cli.tool import GoneOption, UsageError, Values, read_options
+from headrace.cli.version import tool_version
 from headrace.client.cluster import Cluster
 from headrace.client.fault import ClientFault
 from headrace.client.options import ConnectionOptions, connection_options
@@ -18,15 +19,17 @@ from headrace.model.errors import HeadraceError, KafkaError
 from headrace.settings.properties import load_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from headrace.cli.tool import Tool
 
     Work = Callable[["Session"], Awaitable[int | None]]
     Refusal = Callable[[HeadraceError], str]
 
-KAFKA_VERSION = "4.3.1"
 INTERRUPTED = 130
+_UMBRELLA = "headrace "
+"""How the name of a command of our own begins, where a tool is known by the name it was called by."""
 
 
 class Failure(HeadraceError):
@@ -39,6 +42,16 @@ class Failure(HeadraceError):
         self.on_stdout = on_stdout
 
 
+def tell_of_settings(properties: Mapping[str, str]) -> None:
+    """Say of which client's settings nothing comes; a tool goes on without them, as Kafka's do."""
+    if properties.keys() <= {"bootstrap.servers"}:
+        return
+    from headrace.client.java_settings import notices
+
+    for line in notices(properties):
+        print(f"Warning: {line}", file=sys.stderr)
+
+
 class Session:
     """One run of a tool: what was typed, where results go, and the way to the cluster."""
 
@@ -47,6 +60,7 @@ class Session:
         self.program = program
         self.report = Report(values.get("output") or "text")
         self._cluster: Cluster | None = None
+        self._properties: dict[str, str] | None = None
 
     @property
     def cluster(self) -> Cluster:
@@ -57,6 +71,12 @@ class Session:
 
     def properties(self) -> dict[str, str]:
         """The client's settings: profile, then the file of --command-config, then --command-property."""
+        if self._properties is None:
+            self._properties = self._read_properties()
+            tell_of_settings(self._properties)
+        return dict(self._properties)
+
+    def _read_properties(self) -> dict[str, str]:
         values = self.values
         found = (
             {} if values.has("bootstrap-server") and not values.has("profile") else load_profile(values.get("profile"))
@@ -83,6 +103,10 @@ class Session:
         """The tool's bare name, which is also what it calls itself to the broker."""
         return self.program.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".sh").removesuffix(".bat")
 
+    def waiting(self) -> AbstractContextManager[None]:
+        """While the cluster is asked: a word for people if that takes long."""
+        return patience(f"{self.program_name} waits for the cluster's answer")
+
     async def close(self) -> None:
         """Hang up."""
         if self._cluster is not None:
@@ -99,12 +123,14 @@ def run_tool(
     refusal: Refusal | None = None,
     is_own: bool = False,
     serves: bool = False,
+    streams: bool = False,
 ) -> int:
     """Run a tool from its arguments to its exit code.
 
     `check` refuses what does not go together before anything is asked; `refusal` words a failure as Kafka's tool does.
     A command of our own (`is_own`) may be typed without arguments, and its help is no error. One that goes on for long
-    and `serves` others has the faster loop, which takes longer to load.
+    and `serves` others has the faster loop, which takes longer to load. All others say so when they wait for answers;
+    those of our own and one that `streams` say by themselves what they do.
     """
     if not arguments and not is_own:
         return _print_usage(tool, program, tool.summary)
@@ -114,23 +140,26 @@ def run_tool(
         if values.has("help"):
             return _print_help(tool, program) if is_own else _print_usage(tool, program, tool.summary)
         if values.has("version"):
-            print(f"{KAFKA_VERSION} (Headrace {__version__})")
+            print(tool_version())
             return 0
         if check is not None:
             check(values)
         for warning in values.warnings:
             print(warning, file=sys.stdout if values.get("output") == "text" else sys.stderr)
-        return _run(Session(values, program), work, serves=serves)
+        return _run(Session(values, program), work, serves=serves, asks=not (is_own or serves or streams))
+    except GoneOption as gone:
+        return _say_instead(program, gone)
     except UsageError as error:
-        return _print_usage(tool, program, str(error))
+        return _refuse(tool, program, str(error))
     except (Failure, ClientFault, KafkaError, HeadraceError) as error:
         return _tell(error, values, refusal)
 
 
-def _run(session: Session, work: Work, *, serves: bool) -> int:
+def _run(session: Session, work: Work, *, serves: bool, asks: bool) -> int:
     async def main() -> int:
         try:
-            return await work(session) or 0
+            with session.waiting() if asks else contextlib.nullcontext():
+                return await work(session) or 0
         finally:
             await session.close()
 
@@ -140,6 +169,22 @@ def _run(session: Session, work: Work, *, serves: bool) -> int:
 
             return uvloop.run(main())
     return asyncio.run(main())
+
+
+def _say_instead(program: str, gone: GoneOption) -> int:
+    import shlex
+
+    print(f"--{gone.name} is no option of Kafka 4. Type: {program} {shlex.join(gone.words)}", file=sys.stderr)
+    return 1
+
+
+def _refuse(tool: Tool, program: str, message: str) -> int:
+    """Say what cannot be understood: Kafka's tools print all they know below it, our own commands where that stands."""
+    if not program.startswith(_UMBRELLA):
+        return _print_usage(tool, program, message)
+    print(message, file=sys.stderr)
+    print(f"`{program} --help` shows what can be typed.", file=sys.stderr)
+    return 1
 
 
 def _print_usage(tool: Tool, program: str, message: str) -> int:

@@ -206,7 +206,7 @@ async def _show_offsets(session: Session, groups: Mapping[str, GroupView]) -> in
             [group_id, topic, index, one.leader_epoch, one.start_offset, one.lag]
             for (topic, index), one in sorted(found.items())
         ]
-        names = ("group", "topic", "partition", "leader_epoch", "start_offset", "lag")
+        names = ("group", "topic", "partition", "leaderEpoch", "startOffset", "lag")
         documents += [dict(zip(names, row, strict=True)) for row in rows]
         if not rows:
             session.report.line(f"\nShare group '{group_id}' has no offset information.")
@@ -238,10 +238,10 @@ def _show_members(session: Session, groups: Mapping[str, GroupView]) -> int:
                 "state": group.state,
                 "members": [
                     {
-                        "consumer_id": one.member_id,
+                        "consumerId": one.member_id,
                         "host": one.host,
-                        "client_id": one.client_id,
-                        "member_epoch": one.epoch,
+                        "clientId": one.client_id,
+                        "memberEpoch": one.epoch,
                         "assignment": by_topic(sorted(one.assignment)),
                     }
                     for one in group.members
@@ -280,8 +280,8 @@ def _show_states(session: Session, groups: Mapping[str, GroupView]) -> int:
                     "port": group.coordinator.port,
                 },
                 "state": group.state,
-                "group_epoch": group.epoch,
-                "assignment_epoch": group.assignment_epoch,
+                "groupEpoch": group.epoch,
+                "assignmentEpoch": group.assignment_epoch,
                 "members": len(group.members),
             }
             for group in groups.values()

@@ -181,6 +181,13 @@ async def _bring_up(plan: nodes.NodePlan) -> RunningServer:
     node = plan.expected()
     running = nodes.find_running(node)
     if running is not None:
+        if "listeners" in plan.overrides and running.address != node.address:
+            raise Failure(
+                f"Node {node.node_id} is running already on this data, and listens on {running.address}.",
+                remedy=f"Stop it first ({nodes.typed_name()} stop), or give the new one data of its own with --data.",
+            )
+        if nodes.SILENT in await nodes.statuses([running]):
+            raise Failure(f"Node {node.node_id} is running already, and does not answer.", remedy=nodes.advice(running))
         print(f"Node {node.node_id} is running already.", file=sys.stderr)
         return running
     if await nodes.is_taken(node.address):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli import gateways, nodes
@@ -40,11 +41,15 @@ async def _status(session: Session) -> int:
         statuses += [nodes.STOPPED] * len(missing)
         servers += missing
     if not servers:
-        servers = await _nodes_of_the_cluster(session)
+        with session.waiting():
+            servers = await _nodes_of_the_cluster(session)
         statuses = [nodes.RUNNING] * len(servers)
     order = sorted(range(len(servers)), key=lambda place: (servers[place].node_id, servers[place].pid))
     servers, statuses = [servers[place] for place in order], [statuses[place] for place in order]
     print_nodes(session.report, servers, statuses)
+    for server, status in zip(servers, statuses, strict=True):
+        if status == nodes.SILENT:
+            print(nodes.advice(server), file=sys.stderr)
     document: dict[str, Any] = {"nodes": list(map(node_document, servers, statuses))}
     saved = load_profile(None).get("bootstrap.servers")
     if saved:

@@ -2,7 +2,7 @@
 
 Texts are those of Kafka 4.3. Deviations: no `Bootstrap metadata: ...` line, because the first start writes the initial
 metadata itself; a refusal that Kafka gives as a stack trace is its sentence alone; a release or feature level other
-than the one a new cluster starts at is refused, because nothing would come of it.
+than the one a new cluster starts at is refused, and so are credentials, because nothing would come of them.
 """
 
 import argparse
@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace.broker.features import FINALIZED, METADATA_VERSION
-from headrace.cli.arguments import Parser
+from headrace.cli.arguments import Parser, add_output
+from headrace.cli.feature_levels import LATEST, release, show_dependencies, show_mapping
 from headrace.cli.initial_voters import directory_of, only_voter, parse_voters, write_voters
+from headrace.cli.report import Report
 from headrace.model.errors import HeadraceError
 from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.settings.broker import BrokerConfig
@@ -43,6 +45,21 @@ _VOTERS_AND_STANDALONE = (
 )
 
 
+_NO_FEATURE = "Invalid feature format: {}. Expected format: 'feature=version' (e.g. 'group.version=1')"
+_NO_SCRAM = (
+    "Credentials for SCRAM are not kept, because Headrace does not serve logins by SCRAM yet. "
+    "Format without --add-scram."
+)
+_EXAMPLES = """\
+Examples:
+  An id for a new cluster            kafka-storage random-uuid
+  Prepare this node's directories    kafka-storage format -t CLUSTER_ID -c config/server.properties
+  What the directories hold          kafka-storage info -c config/server.properties --output json
+  Which levels belong to a release   kafka-storage version-mapping -r 4.0
+"""
+_STARTS_AT = f"A new cluster of Headrace starts at {METADATA_VERSION} {RELEASE}."
+
+
 class Refused(HeadraceError):
     """What was asked cannot be done; the message says why."""
 
@@ -50,29 +67,59 @@ class Refused(HeadraceError):
 def main(arguments: Sequence[str], program: str) -> int:
     """Do what the sub-command says."""
     options = _parser().parse_args(list(arguments))
+    report = Report(options.output)
     try:
-        if options.command == "random-uuid":
-            print(encode_uuid(_random_uuid()))
-            return 0
-        config = BrokerConfig.load(options.config)
-        return info(config) if options.command == "info" else format_directories(config, options)
+        return _do(options, report)
     except HeadraceError as error:
         print(error, file=sys.stderr)
         return 1
 
 
+def _do(options: argparse.Namespace, report: Report) -> int:
+    match options.command:
+        case "random-uuid":
+            made = encode_uuid(_random_uuid())
+            report.line(made)
+            report.data({"uuid": made})
+        case "version-mapping":
+            show_mapping(report, options.release_version)
+            if release(options.release_version or LATEST) != RELEASE:
+                print(_STARTS_AT, file=sys.stderr)
+        case "feature-dependencies":
+            for text in options.feature:
+                if "=" not in text:
+                    raise Refused(_NO_FEATURE.format(text))
+            show_dependencies(report, options.feature)
+        case "info":
+            return info(BrokerConfig.load(options.config), report)
+        case _:
+            format_directories(BrokerConfig.load(options.config), options, report)
+    return 0
+
+
 def _parser() -> Parser:
-    parser = Parser(prog="kafka-storage", description="The Kafka storage tool.")
+    parser = Parser(
+        prog="kafka-storage",
+        description="The Kafka storage tool.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     info_parser = commands.add_parser("info", help="Get information about the Kafka log directories on this node.")
     format_parser = commands.add_parser("format", help="Format the Kafka log directories on this node.")
-    commands.add_parser("random-uuid", help="Print a random UUID.")
+    mapping = commands.add_parser("version-mapping", help="Look up the levels of all features in a release.")
+    mapping.add_argument("--release-version", "-r", help="The release; the latest if none is named.")
+    dependencies = commands.add_parser("feature-dependencies", help="Look up what levels of features need of others.")
+    dependencies.add_argument("--feature", "-f", action="append", required=True, help="As feature=level; repeatable.")
+    random_uuid = commands.add_parser("random-uuid", help="Print a random UUID.")
+    add_output(info_parser, format_parser, mapping, dependencies, random_uuid)
     for command in (info_parser, format_parser):
         command.add_argument("--config", "-c", required=True, help="The Kafka configuration file to use.")
     add = format_parser.add_argument
     add("--cluster-id", "-t", required=True, help="The cluster ID to use.")
     add("--ignore-formatted", "-g", action="store_true", help="Skip directories that are formatted already.")
-    add("--release-version", "-r", help=f"The release of the initial features; only {RELEASE} for now.")
+    add("--add-scram", "-S", action="append", default=[], help="Refused: Headrace serves no logins by SCRAM yet.")
+    add("--release-version", "-r", help=f"The release of the initial features: {RELEASE}, the one that is served.")
     add("--feature", "-f", action="append", default=[], help="The level of a feature, as feature=level.")
     quorum = format_parser.add_mutually_exclusive_group()
     quorum.add_argument("--standalone", "-s", action="store_true", help="This controller alone is the quorum.")
@@ -87,7 +134,7 @@ def _random_uuid() -> uuid.UUID:
     return candidate
 
 
-def info(config: BrokerConfig) -> int:
+def info(config: BrokerConfig, report: Report) -> int:
     """Print what the directories hold and what is wrong with them."""
     found, problems = [], []
     metas: list[MetaProperties] = []
@@ -110,11 +157,13 @@ def info(config: BrokerConfig) -> int:
         elif meta.node_id != metas[0].node_id:
             problems.append("Mismatched node IDs between storage directories.")
     if found:
-        _print_block("Found log directory:" if len(found) == 1 else "Found log directories:", found)
+        _print_block(report, "Found log directory:" if len(found) == 1 else "Found log directories:", found)
     if metas:
-        print(f"Found metadata: {_shown(metas[0])}\n")
+        report.line(f"Found metadata: {_shown(metas[0])}\n")
     if problems:
-        _print_block("Found problem:" if len(problems) == 1 else "Found problems:", problems)
+        _print_block(report, "Found problem:" if len(problems) == 1 else "Found problems:", problems)
+    known = {"clusterId": metas[0].cluster_id, "nodeId": metas[0].node_id} if metas else None
+    report.data({"directories": list(map(str, found)), "metadata": known, "problems": problems})
     return 1 if problems else 0
 
 
@@ -124,21 +173,24 @@ def _shown(meta: MetaProperties) -> str:
     return f"{{cluster.id={meta.cluster_id}{directory}, node.id={meta.node_id}, version=1}}"
 
 
-def _print_block(title: str, lines: Sequence[object]) -> None:
-    print(title, *(f"  {line}" for line in lines), "", sep="\n")
+def _print_block(report: Report, title: str, lines: Sequence[object]) -> None:
+    for line in (title, *(f"  {line}" for line in lines), ""):
+        report.line(line)
 
 
-def format_directories(config: BrokerConfig, options: argparse.Namespace) -> int:
+def format_directories(config: BrokerConfig, options: argparse.Namespace, report: Report) -> None:
     """Write meta.properties into every directory that has none."""
     if not options.cluster_id.isprintable() or not options.cluster_id.strip():
         raise Refused(f"Cluster ID {options.cluster_id!r} is not a name. Make one with: kafka-storage random-uuid")
+    if options.add_scram:
+        raise Refused(_NO_SCRAM)
     _check_quorum(config, options)
     _check_features(options)
     formatted: dict[Path, MetaProperties] = {}
     empty = []
     for path in _directories(config):
         if path.exists() and not path.is_dir():
-            print(f"I/O error trying to read log directory {path}. Ignoring...")
+            report.note(f"I/O error trying to read log directory {path}. Ignoring...")
         elif meta := read_meta(RealFiles(), str(path)):
             _check_same_node(path, meta, config, options.cluster_id)
             formatted[path] = meta
@@ -149,11 +201,18 @@ def format_directories(config: BrokerConfig, options: argparse.Namespace) -> int
     if not formatted and not empty:
         raise Refused("No available log directories to format.")
     if not empty:
-        print("All of the log directories are already formatted.")
+        report.line("All of the log directories are already formatted.")
     for path in empty:
-        print(f"Formatting {_kind(path, config, options)} {path} with {METADATA_VERSION} {RELEASE}.")
+        report.line(f"Formatting {_kind(path, config, options)} {path} with {METADATA_VERSION} {RELEASE}.")
         _format(path, config, options)
-    return 0
+    report.data(
+        {
+            "clusterId": options.cluster_id,
+            "formatted": list(map(str, empty)),
+            "formattedBefore": list(map(str, formatted)),
+            "metadataVersion": RELEASE,
+        }
+    )
 
 
 def _format(path: Path, config: BrokerConfig, options: argparse.Namespace) -> None:
@@ -196,10 +255,9 @@ def _check_quorum(config: BrokerConfig, options: argparse.Namespace) -> None:
 
 
 def _check_features(options: argparse.Namespace) -> None:
-    if options.release_version not in {None, RELEASE, RELEASE.partition("-")[0]}:
-        raise Refused(
-            f"Unknown metadata.version '{options.release_version}'. Supported metadata.version are: {RELEASE}"
-        )
+    asked = options.release_version
+    if asked is not None and (found := release(asked)) != RELEASE:
+        raise Refused(f"metadata.version {found} is not served. {_STARTS_AT} Format without --release-version.")
     is_dynamic = bool(options.standalone or options.initial_controllers or options.no_initial_controllers)
     levels = {**FINALIZED, "kraft.version": int(is_dynamic)}
     for text in options.feature:

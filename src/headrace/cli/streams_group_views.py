@@ -66,9 +66,9 @@ async def _offset_rows(session: Session, group: DescribedGroup) -> list[dict[str
                 "group": group.group_id,
                 "topic": place[0],
                 "partition": place[1],
-                "current_offset": None if commit is None else commit.offset,
-                "leader_epoch": None if commit is None else commit.leader_epoch,
-                "log_end_offset": last[place],
+                "currentOffset": None if commit is None else commit.offset,
+                "leaderEpoch": None if commit is None else commit.leader_epoch,
+                "logEndOffset": last[place],
                 "lag": last[place] - (first[place] if commit is None else commit.offset),
             }
         )
@@ -149,11 +149,11 @@ def _member_data(member: Member) -> dict[str, Any]:
     return {
         "member": member.member_id,
         "process": member.process_id,
-        "client_id": member.client_id,
+        "clientId": member.client_id,
         "protocol": "classic" if member.is_classic else "streams",
-        "member_epoch": member.member_epoch,
+        "memberEpoch": member.member_epoch,
         "assignment": _tasks_data(member.assignment),
-        "target_assignment": _tasks_data(member.target_assignment),
+        "targetAssignment": _tasks_data(member.target_assignment),
     }
 
 
@@ -187,8 +187,8 @@ async def show_states(session: Session, groups: Mapping[str, DescribedGroup]) ->
                 "group": group.group_id,
                 "coordinator": {"id": node.node_id, "host": node.host, "port": node.port},
                 "state": group.group_state,
-                "group_epoch": group.group_epoch,
-                "target_assignment_epoch": group.assignment_epoch,
+                "groupEpoch": group.group_epoch,
+                "targetAssignmentEpoch": group.assignment_epoch,
                 "members": len(group.members),
             }
         )

@@ -59,6 +59,8 @@ BOOTSTRAP = Option(
     argument="host:port,...",
     help="The brokers to connect to. May be left out where a profile says it.",
 )
+FORMER_ADDRESSES = {"zookeeper": "localhost:9092", "broker-list": ""}
+"""How tools were told before Kafka 4 whom to ask, and whom to ask instead; else the same address."""
 COMMAND_CONFIG = Option(
     name="command-config", argument="file", help="A properties file with the client's settings, credentials for one."
 )
@@ -87,6 +89,15 @@ class Tool:
 
 class UsageError(Exception):
     """What was typed cannot be understood; the usage is printed below the message."""
+
+
+class GoneOption(UsageError):
+    """An address of former times, which this tool never took or no longer takes; `words` are what to type instead."""
+
+    def __init__(self, name: str, words: Sequence[str]) -> None:
+        super().__init__(f"{name} is not a recognized option")
+        self.name = name
+        self.words = words
 
 
 @dataclass(slots=True)
@@ -159,6 +170,8 @@ def read_options(tool: Tool, arguments: Sequence[str]) -> Values:
         # People type -topic too, and Kafka's parser has always let them.
         name, sign, attached = word.lstrip("-").partition("=")
         option = tool.find(name)
+        if option is None and name in FORMER_ADDRESSES and tool.find(BOOTSTRAP.name):
+            raise GoneOption(name, _with_bootstrap(arguments, position, name, attached if sign else None))
         if option is None:
             meant = tool.nearest(name)
             raise UsageError(f"{name} is not a recognized option" + (f"; did you mean --{meant}?" if meant else ""))
@@ -166,6 +179,14 @@ def read_options(tool: Tool, arguments: Sequence[str]) -> Values:
         _note(values, option, taken)
     _check(tool, values)
     return values
+
+
+def _with_bootstrap(arguments: Sequence[str], position: int, name: str, attached: str | None) -> list[str]:
+    """What was typed, with the brokers' address in place of the former one whose value is attached or comes next."""
+    end = position if attached is not None else position + 1
+    said = attached if attached is not None else "".join(arguments[position:end])
+    address = FORMER_ADDRESSES[name] or said
+    return [*arguments[: position - 1], f"--{BOOTSTRAP.name}", address, *arguments[end:]]
 
 
 def _arguments_of(

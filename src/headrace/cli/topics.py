@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.addresses import ZOOKEEPER, settle_address
 from headrace.cli.administration import ask_controller, check, describe_topics
+from headrace.cli.old_names import BROKER_LIST, adopt
 from headrace.cli.session import describe, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values, exactly_one, not_together
 from headrace.cores.metadata import INTERNAL_TOPICS
@@ -42,6 +43,7 @@ TOOL = Tool(
         BOOTSTRAP,
         COMMAND_CONFIG,
         ZOOKEEPER,
+        BROKER_LIST,
         Option(name="list", help="List all available topics."),
         Option(name="create", help="Create a new topic."),
         Option(name="delete", help="Delete a topic."),
@@ -111,6 +113,7 @@ def _refusal(error: HeadraceError) -> str:
 
 
 def _check(values: Values) -> None:
+    adopt(values, {"broker-list": "bootstrap-server"})
     action = exactly_one(
         values,
         ACTIONS,

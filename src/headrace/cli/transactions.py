@@ -11,7 +11,6 @@ from headrace.cli.columns import tabbed
 from headrace.cli.group_queries import for_each
 from headrace.cli.java_order import bucket_order, hash_order, partition_order, result_order
 from headrace.cli.java_words import sentence_of
-from headrace.cli.patience import patience
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool, UsageError, Values
 from headrace.cli.transaction_queries import (
@@ -85,7 +84,7 @@ ALIASES = {"forceTerminateTransaction": "force-terminate", "forceterminatetransa
 
 ERROR = "kafka-transactions.sh: error: "
 _AT_ONCE = 500
-_NONE = "None"
+_NONE, _DURATION = "None", "Duration(min)"
 _MINUTE_MS = 60_000
 _NUMBERS = (
     "duration-filter", "partition", "broker-id", "max-transaction-timeout",
@@ -103,7 +102,7 @@ PRODUCERS_HEADING = (
 )  # fmt: skip
 HANGING_HEADING = (
     "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
-    "Duration(min)",
+    _DURATION,
 )  # fmt: skip
 
 
@@ -134,8 +133,7 @@ def _check(values: Values) -> None:
 
 async def _run(session: Session) -> int:
     name = session.values.words[0]
-    with patience(f"waiting for answers to {name}"):
-        await _COMMANDS[ALIASES.get(name, name)](session)
+    await COMMANDS[ALIASES.get(name, name)](session)
     return 0
 
 
@@ -160,8 +158,9 @@ _REMEDIES = {
 def _print(session: Session, heading: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     for line in tabbed([heading, *rows]):
         session.report.line(line)
+    names = ["durationMinutes" if name == _DURATION else name[0].lower() + name[1:] for name in heading]
     session.report.data(
-        [{name: None if value == _NONE else value for name, value in zip(heading, row, strict=True)} for row in rows]
+        [{name: None if value == _NONE else value for name, value in zip(names, row, strict=True)} for row in rows]
     )
 
 
@@ -385,7 +384,7 @@ async def _known_places(session: Session, transactional_id: str) -> set[Place]:
     return set(_places(state))
 
 
-_COMMANDS = {
+COMMANDS = {
     "list": _list,
     "describe": _describe,
     "describe-producers": _describe_producers,

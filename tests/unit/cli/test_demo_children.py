@@ -104,3 +104,13 @@ def test_children_end_with_a_parent_that_was_killed(tmp_path):
 def _below(pid):
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(word) for word in text.split()]
+
+
+def test_all_end_before_the_context_is_left(children):
+    """Can everything be ended early, and is nothing listed or ended twice then?"""
+    started = [children.start(name, python(LASTING)) for name in ("one", "two")]
+    children.end()
+
+    assert [False, False] == [child.is_alive for child in started]
+    assert {} == children.pids()
+    children.end()

@@ -29,6 +29,7 @@ def settings_of(properties, tmp_path):
             {"partition.assignment.strategy": "range,cooperative-sticky"},
         ),
         ({"key.serializer": "a.b.StringSerializer", "max.poll.records": "5"}, {}),
+        ({"interceptor.classes": "a.B", "partitioner.class": "a.C", "metrics.num.samples": "3", "lingr.ms": "5"}, {}),
         ({"linger.ms": "5"}, {"linger.ms": "5"}),
     ],
 )
@@ -59,6 +60,12 @@ def test_unknown_names_are_left_out_and_said(capsys, tmp_path):
     assert capsys.readouterr().err == "The client does not know the setting no.such.setting; it is left out.\n"
     with pytest.raises(Failure, match="acks"):
         make(engine().Producer, known | {"acks": "maybe"})
+
+
+def test_a_size_that_is_no_number(tmp_path):
+    """Is a size that is no number a sentence and not a traceback?"""
+    with pytest.raises(Failure, match=r"^buffer\.memory=much is not a number\.$"):
+        settings_of({"buffer.memory": "much"}, tmp_path)
 
 
 class Trouble:

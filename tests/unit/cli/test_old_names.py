@@ -2,8 +2,9 @@
 
 import pytest
 
+from headrace.cli import console_producer, log_dirs
 from headrace.cli.old_names import BROKER_LIST, adopt
-from headrace.cli.tool import BOOTSTRAP, Option, Tool, UsageError, read_options
+from headrace.cli.tool import BOOTSTRAP, GoneOption, Option, Tool, UsageError, read_options
 
 TOOL = Tool(
     name="tool",
@@ -63,3 +64,40 @@ def test_names_that_exclude_each_other(arguments, expected):
         read_options(TOOL, arguments)
 
     assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "typed", "instead"),
+    [
+        (
+            log_dirs,
+            ["--describe", "--zookeeper", "zoo:2181", "--topic-list", "a b"],
+            (
+                "--zookeeper is no option of Kafka 4. "
+                "Type: bin/tool.sh --describe --bootstrap-server localhost:9092 --topic-list 'a b'\n"
+            ),
+        ),
+        (
+            console_producer,
+            ["-zookeeper=zoo:2181", "--topic", "a"],
+            "--zookeeper is no option of Kafka 4. Type: bin/tool.sh --bootstrap-server localhost:9092 --topic a\n",
+        ),
+        (
+            log_dirs,
+            ["--describe", "--zookeeper"],
+            "--zookeeper is no option of Kafka 4. Type: bin/tool.sh --describe --bootstrap-server localhost:9092\n",
+        ),
+    ],
+)
+def test_an_address_of_former_times(module, typed, instead, capsys):
+    """Where a tool never took it, is one line printed that gives the command to type, and nothing else?"""
+    assert module.main(typed, "bin/tool.sh") == 1
+    assert ("", instead) == tuple(capsys.readouterr())
+
+
+def test_the_same_brokers_are_named():
+    """Is the address of brokers kept in the command to type?"""
+    with pytest.raises(GoneOption) as raised:
+        read_options(Tool(name="tool", summary="", options=(BOOTSTRAP,)), ["--broker-list", "a:1,b:2"])
+
+    assert raised.value.words == ["--bootstrap-server", "a:1,b:2"]

@@ -40,6 +40,21 @@ def test_the_chosen_profile_counts(ask):
     assert profile.load_profile(None)["sasl.password"] == "hush"
 
 
+def test_a_misspelt_setting_is_said_when_it_is_saved(ask):
+    """Is a setting that nobody knows said while the person is still there who typed it?"""
+    code, _, err = ask("add", "work", "kafka.example:9092", "--command-property", "securty.protocol=SSL")
+
+    assert (0, "Warning: securty.protocol is not a known setting; did you mean security.protocol?\n") == (code, err)
+
+
+def test_what_cannot_be_understood_is_said_shortly(ask):
+    """Does a command of our own answer a mistake in two lines, where Kafka's tools print all their options?"""
+    code, out, err = ask("list", "--nme")
+
+    assert (1, "") == (code, out)
+    assert ["nme is not a recognized option", "`headrace profile --help` shows what can be typed."] == err.splitlines()
+
+
 def test_passwords_are_not_shown(ask):
     """Is a secret hidden in text and in documents?"""
     ask("add", "work", "kafka.example:9092", "--command-property", "sasl.password=hush")

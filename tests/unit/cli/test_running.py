@@ -100,3 +100,21 @@ def test_gateways_are_listed_apart():
     with registered(gateway):
         assert (running_gateways(), running_servers()) == ([gateway], [])
     assert running_gateways() == []
+
+
+def test_servers_of_another_container(monkeypatch):
+    """Are servers left alone whose process ids mean other processes here, though their files are the same?"""
+    elsewhere = RunningServer(node_id=1, process_roles="broker", namespace="pid:[1]")
+
+    with registered(elsewhere):
+        assert running_servers() == []
+        assert len(list(directory().iterdir())) == 1
+
+
+def test_a_home_of_its_own(monkeypatch, tmp_path):
+    """Are the servers of one HEADRACE_HOME unknown to another?"""
+    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "a"))
+    with registered(RunningServer(node_id=1, process_roles="broker")):
+        found = len(running_servers())
+        monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "b"))
+        assert (found, running_servers()) == (1, [])

@@ -1,5 +1,7 @@
 """kafka-server-start: what it parses before a broker is asked for."""
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -95,3 +97,40 @@ def test_headrace_server_start_needs_no_file(broker):
     server.main(["start", "--override", "node.id=1"], "headrace server")
 
     assert broker.runs[0][:2] == (sample_config("server.properties"), {"node.id": "1"})
+
+
+def test_a_daemon_for_programs(config, monkeypatch, tmp_path, capsys):
+    """Does a server in the background say to programs who and where it is?"""
+
+    class Started:
+        """A server that is up as soon as it is made."""
+
+        pid, returncode = 4711, None
+
+        def __init__(self, command: list[str], **how: object) -> None:
+            how["stdout"].write(b"broker_started")
+            how["stdout"].flush()
+            assert command[-1] == str(config)
+
+        def poll(self) -> None:
+            """It lives."""
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    monkeypatch.setattr(server_start, "log_directory", lambda: tmp_path)
+
+    assert server_start.main(["-daemon", str(config), "--output", "json"], "start") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "nodeId": 7,
+        "processRoles": "broker,controller",
+        "address": "localhost:9092",
+        "pid": 4711,
+        "log": str(tmp_path / "server.log"),
+    }
+
+
+@pytest.mark.parametrize("typed", [["--output", "json"], ["--output=yaml"], ["--output", "xml"]])
+def test_a_log_is_no_document(config, broker, capsys, typed):
+    """In the foreground, where the log is printed, is a document refused in a sentence?"""
+    assert server_start.main([str(config), *typed], "start") == 1
+    assert "go with -daemon" in capsys.readouterr().err
+    assert broker.runs == []

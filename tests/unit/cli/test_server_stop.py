@@ -1,5 +1,6 @@
 """kafka-server-stop: whom it asks to stop, and what it says."""
 
+import json
 import os
 import signal
 
@@ -73,3 +74,47 @@ def test_wrong_argument(machine, capsys):
 
     assert (ended.value.code, machine) == (1, [])
     assert "unrecognized arguments: --node" in capsys.readouterr().err
+
+
+def test_results_for_programs(machine, capsys):
+    """Are those that were asked to stop one document with `--output json`, and is a sentence no part of it?"""
+    assert server_stop.main(["--node-id=2", "--output", "json"], "kafka-server-stop.sh") == 0
+    assert json.loads(capsys.readouterr().out) == [{"nodeId": 2, "processRoles": "broker", "pid": 102}]
+
+    assert server_stop.main(["--node-id=9", "--output", "json"], "kafka-server-stop.sh") == 1
+    assert ("", "No kafka server to stop\n") == tuple(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("9", signal.SIGKILL), ("SIGINT", signal.SIGINT), ("term", signal.SIGTERM)]
+)
+def test_signal_by_number(machine, monkeypatch, name, number):
+    """Is whatever kill(1) takes for a signal taken here?"""
+    monkeypatch.setenv("SIGNAL", name)
+
+    assert server_stop.main(["--node-id=1"], "kafka-server-stop.sh") == 0
+    assert machine == [(101, number)]
+
+
+@pytest.mark.parametrize("name", ["FOO", "999", ""])
+def test_no_such_signal(machine, monkeypatch, capsys, name):
+    """Is a signal that there is not told in a sentence, and nobody asked to stop?"""
+    monkeypatch.setenv("SIGNAL", name)
+
+    assert server_stop.main([], "kafka-server-stop.sh") == 1
+    assert (f"SIGNAL={name} is no signal." in capsys.readouterr().out, machine) == (True, [])
+
+
+def test_one_that_ended_by_itself(machine, monkeypatch):
+    """Are the others asked to stop although one has gone between being found and being asked?"""
+    send = os.kill
+
+    def kill(pid: int, number: int) -> None:
+        send(pid, number)
+        if pid == 101:
+            raise ProcessLookupError
+
+    monkeypatch.setattr(os, "kill", kill)
+
+    assert server_stop.main([], "kafka-server-stop.sh") == 0
+    assert [pid for pid, _ in machine] == [101, 102]

@@ -13,7 +13,7 @@ from headrace.cli import extras
 from headrace.cli.bootstrap import SetupError, explain
 from headrace.cli.extras import ensure_extra, has_extra
 from headrace.cli.file_lock import try_lock
-from headrace.cli.progress import Progress
+from headrace.cli.progress import Progress, bar
 
 NO_NETWORK = """\
 WARNING: Retrying (Retry(total=1)) after connection broken by 'NewConnectionError(': Failed to connect
@@ -72,7 +72,7 @@ def test_progress_in_a_pipe_is_plain_lines():
     with Progress(stream) as progress:
         progress.say("fetching")
         progress.detail("fetching this")
-        progress.say("installing")
+        progress.say("installing", share=0.5)
 
     assert stream.getvalue() == "Headrace: fetching\nHeadrace: installing\n"
 
@@ -91,12 +91,18 @@ def test_progress_on_a_terminal_redraws_one_line():
 
     stream = Terminal()
     with Progress(stream) as progress:
-        progress.say("fetching")
+        progress.say("2 of 8 fetched", share=2 / 8)
         assert drawn.wait(10)
 
-    assert stream.getvalue().startswith("\r\033[KHeadrace: fetching (0 s)")
+    assert stream.getvalue().startswith("\r\033[KHeadrace: [#####...............] 2 of 8 fetched (0 s)")
     assert stream.getvalue().endswith("\r\033[K")
     assert "\n" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(("share", "filled"), [(-1, 0), (0, 0), (0.04, 0), (0.5, 10), (0.999, 19), (1, 20), (2, 20)])
+def test_bar(share, filled):
+    """Is a bar as long as what is done, and full only when all is?"""
+    assert f"[{'#' * filled}{'.' * (20 - filled)}]" == bar(share)
 
 
 @pytest.fixture

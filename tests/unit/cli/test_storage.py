@@ -1,10 +1,14 @@
 """kafka-storage: the sentences and files of Kafka 4.3's own tool, as far as a script can see them."""
 
+import json
+
 import pytest
 
-from headrace.cli import storage
+from headrace.cli import features, storage
+from headrace.cli.feature_levels import RELEASES
 from headrace.model.ids import decode_uuid
 
+STARTS_AT = "A new cluster of Headrace starts at metadata.version 4.0-IV3."
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
 COMBINED = """\
@@ -150,7 +154,9 @@ def test_voters_and_standalone(node, capsys):
             ["-f", "metadata.version=99"],
             "No feature:metadata.version with feature level 99; this cluster starts at 25.",
         ),
-        (["-r", "9.9"], "Unknown metadata.version '9.9'. Supported metadata.version are: 4.0-IV3"),
+        (["-r", "9.9"], f"Unknown metadata.version '9.9'. Supported metadata.version are: {', '.join(RELEASES)}"),
+        (["-r", "4.3"], f"metadata.version 4.3-IV0 is not served. {STARTS_AT} Format without --release-version."),
+        (["-r", "3.9-IV0"], f"metadata.version 3.9-IV0 is not served. {STARTS_AT} Format without --release-version."),
     ],
 )
 def test_features(node, capsys, arguments, words):
@@ -221,3 +227,63 @@ def test_missing_config(tmp_path, capsys):
     """Is a settings file that is not there named?"""
     assert storage.main(["info", "-c", str(tmp_path / "none")], "kafka-storage.sh") == 1
     assert str(tmp_path / "none") in capsys.readouterr().err
+
+
+def test_results_for_programs(node, capsys):
+    """Is every result one document with `--output json`, and nothing else on the output?"""
+
+    def document(*arguments: str):
+        storage.main([*arguments, "--output", "json"], "kafka-storage.sh")
+        return json.loads(capsys.readouterr().out)
+
+    where = ("-c", str(node.config))
+    assert len(document("random-uuid")["uuid"]) == 22
+    assert document("info", *where)["problems"] == [f"{path} does not exist" for path in (node.a, node.b)]
+    both = [str(node.a), str(node.b)]
+    assert document("format", "-t", CLUSTER, *where) == {
+        "clusterId": CLUSTER,
+        "formatted": both,
+        "formattedBefore": [],
+        "metadataVersion": storage.RELEASE,
+    }
+    assert document("info", *where) == {
+        "directories": both,
+        "metadata": {"clusterId": CLUSTER, "nodeId": 1},
+        "problems": [],
+    }
+    assert document("version-mapping", "-r", "4.0")["features"]["group.version"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["version-mapping"],
+        ["version-mapping", "--release-version", "3.9"],
+        ["version-mapping", "--release-version", "9.9"],
+        ["feature-dependencies", "--feature", "group.version=1"],
+        ["feature-dependencies", "--feature", "eligible.leader.replicas.version=1", "--feature", "x=1"],
+    ],
+)
+def test_what_is_known_of_features(capsys, arguments):
+    """Are releases and features looked up as kafka-features does it, which is held against Kafka's own?"""
+    theirs = features.main(arguments, "kafka-features"), capsys.readouterr()
+    ours = storage.main(arguments, "kafka-storage.sh"), capsys.readouterr()
+    is_elsewhere = "version-mapping" in arguments and not theirs[0]
+
+    assert (theirs[0], theirs[1].out) == (ours[0], ours[1].out)
+    assert theirs[1].err + (f"{STARTS_AT}\n" if is_elsewhere else "") == ours[1].err
+
+
+@pytest.mark.parametrize("release", ["4.0", "4.0-IV3"])
+def test_the_release_that_is_served(node, capsys, release):
+    """Is the release that a new cluster starts at taken by its names, and looked up without a remark?"""
+    assert 0 == node.format("--release-version", release)
+    assert 0 == storage.main(["version-mapping", "-r", release], "kafka-storage.sh")
+    assert "" == capsys.readouterr().err
+
+
+def test_credentials_are_refused(node, capsys):
+    """Is it said in a sentence that credentials would not be kept, and nothing formatted?"""
+    assert node.format("--add-scram", "SCRAM-SHA-256=[name=alice,password=secret]") == 1
+    assert capsys.readouterr().err.startswith("Credentials for SCRAM are not kept")
+    assert not node.a.exists()
