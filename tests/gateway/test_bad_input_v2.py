@@ -71,6 +71,30 @@ def test_bad_places(http, small, path, status, code):
     assert end_of(http, small) == 0
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "expected"),
+    [
+        ("POST", "/topics/no_such%20topic", {"records": [{"value": 1}]}, ["'no_such topic'", "letters", "digits"]),
+        ("GET", "/topics/no_such%20topic", None, ["'no_such topic'", "letters", "digits"]),
+        ("GET", "/topics/{}/partitions/0/records?offset=abc", None, ["offset must be earliest, latest, an offset or"]),
+        ("GET", "/stream/{}?envelope=foo", None, ["envelope must be record or value."]),
+        ("GET", "/stream/{}?max=many", None, ["max must be a whole number from 1 to"]),
+        ("POST", "/consumers/g", {"format": "jsn"}, ["format must be binary, json or text."]),
+        ("POST", "/consumers/g", {"name": "x y"}, ["name must be 1 to 200 letters"]),
+        ("POST", "{here}/topics", {"topic_name": "x y"}, ["topic_name must be 1 to 249 letters", "'.', '_' and '-'."]),
+    ],
+)
+def test_what_may_be_written_instead(http, here, small, method, path, body, expected):
+    """Does a refusal say in words what may stand there, without an expression or the name of a code?"""
+    kind = V2 if path.startswith("/consumers") else {"content-type": "application/json"}
+    answer = http.request(method, path.format(small, here=here), headers=kind if body else {}, json=body)
+    message = answer.json()["message"]
+
+    assert answer.status_code in {400, 422}
+    assert [] == [words for words in expected if words not in message], message
+    assert [] == [words for words in ("regex", "enum", "EXCEPTION", "$.") if words in message], message
+
+
 def test_partition_twice(http, small):
     """Is a record refused that names a partition when the path does?"""
     answer = http.post(

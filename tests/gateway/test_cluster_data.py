@@ -9,8 +9,9 @@ from headrace import KafkaAdmin, KafkaError, KafkaProducer, NewTopic
 from headrace.console.data_brokers import load_broker, load_brokers, quorum_rows
 from headrace.console.data_fleet import load_fleet
 from headrace.console.data_pipelines import ProgressReader
-from headrace.console.data_transactions import find_hanging, load_transaction, load_transactions
+from headrace.console.data_transactions import load_transaction, load_transactions
 from headrace.gateway.services import Services
+from headrace.gateway.v3_transactions import find_hanging
 from headrace.settings.gateway import GatewayConfig
 from headrace.testing.kafka_jars import PeerUnavailable
 from headrace.testing.peer import KafkaPeer

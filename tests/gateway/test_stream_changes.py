@@ -118,6 +118,26 @@ def test_lost_to_retention(gateway, log):
     assert ("reset", {**facts, "offset": 99, "new_offset": 10}) == (beyond.name, beyond.data)
 
 
+@pytest.mark.parametrize("until", ["latest", "-1m"])
+def test_beyond_the_end(gateway, writer, until):
+    """Is a client whose place never was told so also where its stream has an end, and given ids that are right?"""
+    log = Log(writer, partitions=2)
+    for number in range(2):
+        log.send(0, 1, partition=number, timestamp_ms=1_700_000_000_000)
+    with events(gateway.url, log.topic, last_id=f"{log.topic}:0=999,1=1", until=until) as source:
+        told = list(source)
+    with events(gateway.url, log.topic, last_id=f"{log.topic}:0=999,1=2", until=until) as source:
+        told_again = list(source)
+    with events(gateway.url, log.topic, last_id=told[-1].id, until=until) as source:
+        assert 204 == source.response.status_code
+
+    reset = ("reset", {"topic": log.topic, "partition": 0, "offset": 999, "new_offset": 2})
+    end = ("end", {"reason": "until"}, f"{log.topic}:0=2,1=2")
+    assert ["reset", "message", "end"] == [event.name for event in told]
+    assert (reset, end) == (told[0][:2], told[-1])
+    assert (reset, end) == (told_again[0][:2], told_again[-1])
+
+
 def test_new_partitions(broker, writer):
     """Are partitions that are added read from their beginning, by who was there and by who comes again?"""
     log = Log(writer)

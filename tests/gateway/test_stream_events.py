@@ -133,6 +133,21 @@ def test_max(gateway, log):
     assert {"reason": "max"} == end.data
 
 
+def test_max_over_partitions(gateway, log):
+    """Is `max` the number of records in all partitions together, and does each part go on where the last ended?"""
+    for number in range(2):
+        log.send(*range(5), partition=number)
+    parts, last_id = [], f"{log.topic}:0=0,1=0"
+    for _ in range(4):
+        with events(gateway.url, log.topic, last_id=last_id, max=3, until="latest") as source:
+            *records, end = list(source)
+        parts.append([(event.data["partition"], event.data["value"]) for event in records])
+        last_id = end.id
+
+    assert [3, 3, 3, 1] == [len(part) for part in parts]
+    assert [(number, value) for number in range(2) for value in range(5)] == sorted(itertools.chain(*parts))
+
+
 def test_choosing(gateway, log):
     """Do partition, key and filter each narrow what comes?"""
     for n in range(9):

@@ -1,18 +1,21 @@
 """The how-to on streams, run as a reader would run it."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
+import httpx
 import pytest
 
 from gateway.streaming import Log, Writer
 from headrace.client.admin_values import NewTopic
 from headrace.testing.cluster import Cluster
 from headrace.testing.gateway_thread import GatewayThread
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +104,34 @@ def test_browser_over_a_restart(broker, writer, page):
         page.evaluate("() => window.source.close()")
 
     assert list(range(30)) == sorted(page.evaluate("() => window.seen"))
+
+
+V2_JSON, V2_TEXT = (f"application/vnd.kafka.{name}.v2+json" for name in ("json", "text"))
+
+
+def test_keys_with_quotes(here):
+    """Do the ways that the page names find a key stored as JSON, and those stored otherwise have no quotes?"""
+    url = here("http://localhost:8082")
+    (said,) = re.findall(r"^### Keys with quotes\n(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+    ways = [way.split("=", 1) for way in re.findall(r"^- `(.*)`$", said, re.MULTILINE)]
+    cluster_id = httpx.get(f"{url}/v3/clusters").json()["data"][0]["cluster_id"]
+
+    for number, media in enumerate([V2_JSON, V2_TEXT]):
+        body = {"records": [{"key": "t-1", "value": str(number)}]}
+        httpx.post(f"{url}/topics/keys", json=body, headers={"content-type": media}).raise_for_status()
+    as_string = {"type": "STRING", "data": "t-1"}
+    body = {"key": as_string, "value": {"type": "JSON", "data": 2}}
+    httpx.post(f"{url}/v3/clusters/{cluster_id}/topics/keys/records", json=body).raise_for_status()
+
+    def found(name, value):
+        query = {"since": "earliest", "until": "latest", name: value}
+        answer = httpx.get(f"{url}/stream/keys", params=query, headers={"accept": "application/x-ndjson"})
+        return [json.loads(line)["key"] for line in answer.text.splitlines()]
+
+    assert 2 == len(ways)
+    assert [['"t-1"']] * 2 == [found(name, unquote(value)) for name, value in ways]
+    assert [["t-1", "t-1"]] * 2 == [found("key", "t-1"), found("filter", 'key == "t-1"')]
+    assert json.dumps({"key": '"t-1"'}, separators=(",", ":"))[1:-1] in said
 
 
 def test_every_parameter_is_there(here):

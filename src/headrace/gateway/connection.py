@@ -24,6 +24,8 @@ PUT = "headrace.put"
 _HANG_UP = "headrace.hang_up"
 _LINGER_S = 2.0
 """How long last words may take to be taken."""
+_LINGER_BYTES = 1024 * 1024
+"""How much of what a client goes on sending is thrown away for it to read why it was refused."""
 _POLICY = 1008
 
 
@@ -44,26 +46,56 @@ async def hung_up(receive: Receive) -> None:
         pass
 
 
+class _Peer(h11.Connection):
+    """h11's view of a client, with a bound on every head; h11's own bound is only for a head that is not whole yet."""
+
+    def __init__(self, head_bytes_max: int) -> None:
+        super().__init__(h11.SERVER, head_bytes_max)
+        self._head_bytes_max = head_bytes_max
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
+        """What came next; what a head took from all that came is its size, however it came and whatever follows it."""
+        if self.their_state is not h11.IDLE:
+            return super().next_event()
+        before = len(self.trailing_data[0])
+        event = super().next_event()
+        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > self._head_bytes_max:
+            raise h11.RemoteProtocolError("The head is too large", error_status_hint=431)
+        return event
+
+
 class Connection(H11Protocol):
     """uvicorn's connection; one too many is answered and closed, and every request's head must arrive in time."""
 
-    def __init__(self, *words: Any, timeout_s: float, is_full: Callable[[], bool], **named: Any) -> None:
+    def __init__(
+        self, *words: Any, timeout_s: float, head_bytes_max: int, is_full: Callable[[], bool], **named: Any
+    ) -> None:
         super().__init__(*words, **named)
+        self.conn = _Peer(head_bytes_max)
+        self._head_bytes_max = head_bytes_max
         self._timeout_s = timeout_s
         self._is_full = is_full
         self._head_timer: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
+        """Set once a client was refused."""
+        self._lingered_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
         """Somebody came."""
         super().connection_made(transport)
         if self._is_full():
             self._refuse(503, "Too many connections are open (connections.max).")
+            # It counts as long as it is there, so it may not stay.
+            self.transport.close()
             return
         self._head_timer = self.loop.call_later(self._timeout_s, self._too_slow)
 
     def data_received(self, data: bytes) -> None:
         """Something came."""
         if self.transport.is_closing():
+            return
+        if self._linger_timer is not None:
+            self._let_lie(data)
             return
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0] and self._head_timer is None:
@@ -106,7 +138,16 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """They are gone."""
         self._forget_timer()
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The gateway stops; who was refused has nothing more to wait for."""
+        if self._linger_timer is not None:
+            self.transport.close()
+        else:
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """What h11 cannot read: a head that is too large, or that is none."""
@@ -114,7 +155,11 @@ class Connection(H11Protocol):
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.close()
         elif getattr(fault, "error_status_hint", 400) == 431:
-            self._refuse(431, "The request's head is too large (request.max.header.bytes).")
+            self._refuse(
+                431,
+                f"A request's line and all of its headers may have {self._head_bytes_max} bytes "
+                "(request.max.header.bytes).",
+            )
         else:
             self._refuse(400, "This is no HTTP request.")
 
@@ -128,11 +173,29 @@ class Connection(H11Protocol):
             self._head_timer = None
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer without a request, and hang up."""
+        """Answer without a request, and hang up once the client did, or had the time to.
+
+        To close while something lies unread, or is on its way, resets the connection, and the answer may be lost.
+        """
         body = encode(Problem(status, status, message).body())
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {JSON}\r\n"
         self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
-        self.transport.close()
+        cycle: Any = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            # A request whose body makes no sense: its application may not answer now.
+            cycle.disconnected = True
+            cycle.waiting_for_100_continue = False
+            cycle.message_event.set()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._linger_timer = self.loop.call_later(_LINGER_S, self.transport.abort)
+        self.flow.resume_reading()
+
+    def _let_lie(self, data: bytes) -> None:
+        """Throw away what a client sends that was refused."""
+        self._lingered_bytes += len(data)
+        if self._lingered_bytes > _LINGER_BYTES:
+            self.transport.close()
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):

@@ -13,19 +13,31 @@ from headrace.client.fault import BadOption
 from headrace.gateway.formats import EMBEDDED, V2, FormatName
 from headrace.gateway.hangup import unless_hung_up
 from headrace.gateway.instances import InstanceOptions, SubscriptionKind
+from headrace.gateway.misfit import forms
 from headrace.gateway.problem import FORMAT_MISMATCH, Problem, unprocessable
 from headrace.gateway.records_v2 import ShownRecord
 from headrace.gateway.route import JSON, NUMBER_MAX, V2_JSON, Call, Route, encode
 
 Flag = bool | Literal["true", "false"]
 """Clients of REST v2 write settings as they stand in files, or as JSON has them."""
-Count = Annotated[int, Meta(ge=-1, le=NUMBER_MAX)] | Annotated[str, Meta(pattern="^(-1|[0-9]{1,9})$")]
+Count = (
+    Annotated[int, Meta(ge=-1, le=NUMBER_MAX)]
+    | Annotated[str, Meta(pattern="^(-1|[0-9]{1,9})$", extra=forms("such a number of up to nine digits in quotes"))]
+)
+
+InstanceName = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$",
+        extra=forms("1 to 200 letters (a to z, A to Z), digits, '.', '_' and '-', of which '.' is not the first"),
+    ),
+]
 
 
 class CreateInstance(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A consumer instance to make; its name is made up if there is none."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$")] | None = None
+    name: InstanceName | None = None
     format: FormatName = "binary"
     auto_offset_reset: Literal["earliest", "latest"] = msgspec.field(name="auto.offset.reset", default="latest")
     auto_commit: Flag | None = msgspec.field(name="auto.commit.enable", default=None)

@@ -75,6 +75,8 @@ class History:
         self._fetcher = Fetcher(self._cluster, isolation_level="read_uncommitted")
         self.cluster_id = ""
         """The cluster's name for itself, as soon as it was asked."""
+        self.is_answered = True
+        """Whether the cluster answered at the last look."""
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -139,9 +141,12 @@ class History:
                 await self.sample(time.time())
             except (ClientFault, KafkaError, TimeoutError, OSError) as error:
                 # A cluster that is away leaves a gap; pages say so themselves.
+                self.is_answered = False
                 logger.debug("history_gap reason=%s", error)
             except Exception:
                 logger.exception("history_mistake")
+            else:
+                self.is_answered = True
             took = loop.time() - began
             await asyncio.sleep(max(self._interval_s - took, _IDLE_SHARE * took))
 

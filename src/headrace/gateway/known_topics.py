@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from headrace.gateway.problem import no_topic_name
 from headrace.model.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -43,11 +44,12 @@ class KnownTopics:
 
 def refusal(topic: str, code: int) -> str:
     """Why a topic cannot be used, in a sentence."""
+    if code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+        return no_topic_name(topic)
     return _SENTENCES.get(code, f"Topic '{{}}' cannot be used: {ErrorCode(code).name}.").format(topic[:249])
 
 
 _SENTENCES: dict[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "There is no topic '{}'; GET /topics lists those there are.",
-    ErrorCode.INVALID_TOPIC_EXCEPTION: "'{}' cannot be the name of a topic.",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic '{}' may not be used.",
 }

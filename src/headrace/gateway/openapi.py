@@ -54,6 +54,7 @@ _PATH: dict[str, tuple[str, Any]] = {
     "name": ("A setting's name.", "retention.ms"),
     "consumer_group_id": ("A group's name; a slash in it is written %2F.", "panel"),
     "consumer_id": ("A member's id.", "rdkafka-0b2f6a52-7a43-4d0e-b1cd-3a3b7f9d6f10"),
+    "transactional_id": ("A transactional id; a slash in it is written %2F.", "mover-1"),
     "group": ("A group's name.", "panel"),
     "instance": ("A consumer instance's name.", "panel-1"),
 }
@@ -77,6 +78,7 @@ _TAGS = {
     "v3 partitions": "Partitions, where they lie and where they begin and end.",
     "v3 records": "Producing, one by one, in batches, or as a stream.",
     "v3 groups": "Consumer groups, their members, lag and offsets.",
+    "v3 transactions": "Transactional ids, what they have open, and ending what hangs.",
     "gateway": "What the gateway says of itself.",
 }
 

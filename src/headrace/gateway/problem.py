@@ -17,6 +17,7 @@ INSTANCE_NOT_FOUND = 40403
 GROUP_NOT_FOUND = 40404
 CLUSTER_NOT_FOUND = 40405
 BROKER_NOT_FOUND = 40406
+TRANSACTION_NOT_FOUND = 40407
 FORMAT_MISMATCH = 40601
 ALREADY_SUBSCRIBED = 40901
 INSTANCE_EXISTS = 40902
@@ -24,6 +25,10 @@ ILLEGAL_STATE = 40903
 RECORD_TOO_LARGE = 41301
 CONVERSION = 42203
 KAFKA_ERROR, KAFKA_RETRIABLE = 50002, 50003
+
+
+TOPIC_NAME = "1 to 249 letters (a to z, A to Z), digits, '.', '_' and '-'"
+"""What a topic may be called."""
 
 
 class Problem(Exception):
@@ -56,6 +61,7 @@ _KAFKA: dict[ErrorCode, tuple[int, int]] = {
     ErrorCode.UNKNOWN_TOPIC_ID: (404, TOPIC_NOT_FOUND),
     ErrorCode.GROUP_ID_NOT_FOUND: (404, GROUP_NOT_FOUND),
     ErrorCode.BROKER_ID_NOT_REGISTERED: (404, BROKER_NOT_FOUND),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: (404, TRANSACTION_NOT_FOUND),
     ErrorCode.OFFSET_OUT_OF_RANGE: (400, 40003),
     ErrorCode.INVALID_TOPIC_EXCEPTION: (400, 40002),
     ErrorCode.TOPIC_ALREADY_EXISTS: (400, 40002),
@@ -106,7 +112,15 @@ _SENTENCES = {
 }
 
 
+def no_topic_name(name: str) -> str:
+    """A sentence on a name that no topic can have."""
+    return f"'{name[:100]}' cannot be the name of a topic: that has {TOPIC_NAME}, and is not '.' or '..'."
+
+
 def _sentence(error: KafkaError) -> str:
+    if error.code is ErrorCode.INVALID_TOPIC_EXCEPTION and error.message.endswith(f": {error.code.name}"):
+        # The cluster said nothing but the code, and the client what it asked for.
+        return no_topic_name(error.message.removesuffix(f": {error.code.name}"))
     said = _SENTENCES.get(error.code) or error.message or error.code.name
     return said if said.endswith((".", "!", "?")) else f"{said}."
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headrace.gateway.misfit import misfit
 from headrace.gateway.problem import Problem, bad_request, unprocessable
 from headrace.gateway.route import JSON, Call, NotANumber, Route, path_values
 
@@ -83,7 +84,7 @@ def read_json(body: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as fault:
-        raise unprocessable(f"The body is not what belongs here: {fault}.") from None
+        raise unprocessable(f"The body is not what belongs here: {misfit(fault, kind)}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise bad_request(f"The body is not JSON: {fault}.") from None
 
@@ -110,4 +111,4 @@ def read_query(route: Route, request: HTTPConnection) -> Any:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as fault:
-        raise bad_request(f"The query is not right: {fault}.") from None
+        raise bad_request(f"The query is not right: {misfit(fault, kind)}.") from None

@@ -21,8 +21,10 @@ from headrace.gateway import (
     v3_lags,
     v3_offsets,
     v3_partitions,
+    v3_quorum,
     v3_records,
     v3_topics,
+    v3_transactions,
 )
 from headrace.gateway.streams import http_stream, websocket_stream
 
@@ -43,6 +45,7 @@ ROUTES: tuple[Route, ...] = (
     *places_v2.ROUTES,
     *v3_clusters.ROUTES,
     *v3_acls.ROUTES,
+    *v3_quorum.ROUTES,
     *v3_configs.ROUTES,
     *v3_topics.ROUTES,
     *v3_partitions.ROUTES,
@@ -50,6 +53,7 @@ ROUTES: tuple[Route, ...] = (
     *v3_groups.ROUTES,
     *v3_lags.ROUTES,
     *v3_offsets.ROUTES,
+    *v3_transactions.ROUTES,
     *http_stream.ROUTES,
     *description.ROUTES,
     *metrics.ROUTES,

@@ -89,8 +89,13 @@ class GatewayServer:
         self._servers.clear()
 
     def _connection(self) -> Any:
-        timeout_s = self._config["request.timeout.ms"] / 1000
-        return partial(Connection, timeout_s=timeout_s, is_full=self._is_full)
+        config = self._config
+        return partial(
+            Connection,
+            timeout_s=config["request.timeout.ms"] / 1000,
+            head_bytes_max=config["request.max.header.bytes"],
+            is_full=self._is_full,
+        )
 
     def _is_full(self) -> bool:
         most: int = self._config["connections.max"]
@@ -112,7 +117,6 @@ class GatewayServer:
             backlog=_BACKLOG,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=max(int(config["shutdown.timeout.ms"] / 1000), 1),
-            h11_max_incomplete_event_size=config["request.max.header.bytes"],
             ws_max_size=config["request.max.bytes"],
         )
         if tls is not None:

@@ -16,6 +16,7 @@ from headrace.client.fault import NoBroker
 from headrace.client.records import TopicPartition
 from headrace.gateway.formats import BY_MEDIA, EMBEDDED, FORMATS, FormatName
 from headrace.gateway.hangup import unless_hung_up
+from headrace.gateway.misfit import forms
 from headrace.gateway.problem import Problem
 from headrace.gateway.records_v2 import Page, ShownRecord
 from headrace.gateway.route import JSON, NUMBER_MAX, Call, Route, encode
@@ -38,6 +39,7 @@ class ReadQuery(Struct, frozen=True):
         Meta(
             pattern="^(earliest|latest|-?[0-9]{1,18})$",
             description="An offset, `earliest`, `latest`, or -N for the last N.",
+            extra=forms("earliest", "latest", "an offset", "-N for the last N records"),
         ),
     ] = "earliest"
     timestamp: (

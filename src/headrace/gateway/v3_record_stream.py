@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from headrace.gateway.connection import hang_up, hung_up
 from headrace.gateway.json_splitter import JsonSplitter, NoObject, TooLarge
+from headrace.gateway.misfit import misfit
 from headrace.gateway.problem import Problem, unprocessable
 from headrace.gateway.route import encode
 from headrace.gateway.v3_record import Prepared, ProduceRecord, failure, hand_over, prepare, report
@@ -140,7 +141,9 @@ class RecordStream(Response):
             prepared = prepare(msgspec.json.decode(piece, type=ProduceRecord))
             return _OnItsWay(prepared=prepared, stored=await hand_over(self._services, self._topic, prepared))
         except msgspec.ValidationError as fault:
-            return _OnItsWay(failed=unprocessable(f"The record is not what belongs here: {fault}.").body())
+            return _OnItsWay(
+                failed=unprocessable(f"The record is not what belongs here: {misfit(fault, ProduceRecord)}.").body()
+            )
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
             raise Problem(400, 400, f"The stream ends here: the record is not JSON: {fault}.") from None
         except Exception as error:  # noqa: BLE001 - a mistake of ours flies on from there

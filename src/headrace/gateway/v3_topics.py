@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 from headrace.client.admin_topics import topic_description
 from headrace.client.admin_values import NewTopic, TopicDescription
 from headrace.gateway.known_topics import refusal
-from headrace.gateway.problem import unprocessable
+from headrace.gateway.misfit import forms
+from headrace.gateway.problem import TOPIC_NAME, unprocessable
 from headrace.gateway.route import Answer, Call, Route
 from headrace.gateway.v3_address import CLUSTER, Address, ListMetadata, Page, Related, Resource, cluster_of, turn
 from headrace.gateway.v3_clusters import ClusterId
@@ -23,7 +24,16 @@ _LOOK_AGAIN_S = 0.05
 _BROKER_DEFAULT = -1
 
 TopicName = Annotated[str, Meta(examples=["trucks"])]
-NewTopicName = Annotated[str, Meta(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._\-]+$", examples=["trucks"])]
+NewTopicName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=249,
+        pattern=r"^[a-zA-Z0-9._\-]+$",
+        examples=["trucks"],
+        extra=forms(TOPIC_NAME),
+    ),
+]
 
 
 class KafkaTopic(Resource, frozen=True, kw_only=True):

@@ -170,6 +170,16 @@ def test_ends():
     assert ("max", "t:0=2") == (cursor.is_done, cursor.text)
 
 
+def test_nothing_after_max():
+    """Is what was read of other partitions before `max` was reached neither shown nor passed over?"""
+    cursor = Cursor({TopicPartition("t", 0): 0, TopicPartition("t", 1): 0}, count_max=3)
+    shown = cursor.read(PLACE, [event(n) for n in range(5)], 5)
+    shown += cursor.read(TopicPartition("t", 1), [event(n, partition=1) for n in range(5)], 5)
+
+    assert [0, 1, 2] == offsets(shown)
+    assert ("max", "t:0=3,1=0") == (cursor.is_done, cursor.text)
+
+
 def test_filter_moves_the_position():
     """Is what a filter leaves out passed over, and told when nothing else is?"""
     cursor = Cursor({PLACE: 0}, passes=lambda one: one.offset == 1)

@@ -63,12 +63,14 @@ def test_seats():
 
 
 class Offsets:
-    """A cluster's offsets: the earliest is 10, the latest 90, and a time is its own offset up to that."""
+    """A cluster's offsets: the earliest is 10, the latest 90, and a time is its own offset up to that.
 
-    async def list_offsets(self, specs, isolation_level):
+    A transaction is open behind it, up to 95.
+    """
+
+    async def list_offsets(self, specs, isolation_level="read_uncommitted"):
         """As the admin client answers."""
-        assert isolation_level == "read_committed"
-        known = {-2: 10, -1: 90}
+        known = {-2: 10, -1: 90 if isolation_level == "read_committed" else 95}
         return {
             place: OffsetAndTimestamp(known.get(spec, spec if spec < 90 else -1), spec) for place, spec in specs.items()
         }
@@ -108,4 +110,25 @@ def test_where_a_stream_ends(until, stop, is_over):
 
     start = asyncio.run(begin(Offsets(), wish, {"t": Topic(None, {0: 1})}, NOW))
     assert (None if stop is None else {("t", 0): stop}) == start.stops
+    assert is_over is start.is_over
+
+
+@pytest.mark.parametrize(
+    ("until", "last_id", "beyond", "is_over"),
+    [
+        ("latest", "t:0=90,1=90", {}, True),
+        ("latest", "t:0=95,1=90", {}, True),
+        ("30", "t:0=40,1=90", {}, True),
+        ("latest", "t:0=96,1=90", {("t", 0): 95}, False),
+        ("30", "t:0=999,1=96", {("t", 0): 95, ("t", 1): 95}, False),
+        (str(NOW + 5), "t:0=999,1=0", {}, False),
+        (None, "t:0=999,1=0", {}, False),
+    ],
+)
+def test_a_position_beyond_the_end(until, last_id, beyond, is_over):
+    """Is a position that its log never reached found although nothing is to be read there, and no other?"""
+    wish = read_wish("t", StreamQuery(until=until), last_id, topics_max=5, now_ms=NOW)
+
+    start = asyncio.run(begin(Offsets(), wish, {"t": Topic(None, {0: 1, 1: 1})}, NOW))
+    assert beyond == start.beyond
     assert is_over is start.is_over

@@ -107,6 +107,8 @@ class Cursor:
         self.positions[place] = offset
         self.behind.add(place)
         self._dirty.discard(place)
+        self._untold += 1
+        self._settle([place])
 
     def close_at(self, stops: dict[TopicPartition, int]) -> None:
         """The end is known now."""
@@ -168,6 +170,8 @@ class Cursor:
 
     def show(self, place: TopicPartition, events: Iterable[Event], position: int) -> list[Shown]:
         """The records to send of those that lie up to `position`, which is where we are then."""
+        if self._left == 0:
+            return []  # read before `max` was reached: the position stays, so that the next stream shows it
         stop = None if self.stops is None else self.stops.get(place, 0)
         key, passes = self._key, self._passes
         shown: list[Shown] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from headrace.client.records import TopicPartition
@@ -31,11 +31,17 @@ class Start:
     positions: dict[TopicPartition, int]
     stops: dict[TopicPartition, int] | None
     """Where each partition ends, if that is known: `until` may lie ahead."""
+    beyond: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where the logs end of which a position was never reached; of a stream without stops, reading finds that out."""
 
     @property
     def is_over(self) -> bool:
         """Whether there is nothing left to send."""
-        return self.stops is not None and all(self.positions[place] >= stop for place, stop in self.stops.items())
+        return (
+            self.stops is not None
+            and not self.beyond
+            and all(self.positions[place] >= stop for place, stop in self.stops.items())
+        )
 
 
 async def begin(admin: AsyncKafkaAdmin, wish: Wish, topics: Mapping[str, Topic], now_ms: int) -> Start:
@@ -48,10 +54,11 @@ async def begin(admin: AsyncKafkaAdmin, wish: Wish, topics: Mapping[str, Topic],
         committed = {place: one.offset for place, one in found.items()}
     wanted = {place: _from(place, wish, committed) for place in places}
     positions = await _offsets(admin, wanted)
-    stops = None
-    if wish.until is not None and wish.until <= now_ms:
-        stops = await find_stops(admin, places, wish.until)
-    return Start(topics=topics, positions=positions, stops=stops)
+    if wish.until is None or wish.until > now_ms:
+        return Start(topics=topics, positions=positions, stops=None)
+    stops = await find_stops(admin, places, wish.until)
+    beyond = await _beyond(admin, {place: offset for place, offset in positions.items() if offset > stops[place]})
+    return Start(topics=topics, positions=positions, stops=stops, beyond=beyond)
 
 
 async def missing_topics(admin: AsyncKafkaAdmin, wish: Wish, topics: Mapping[str, Topic]) -> Problem | None:
@@ -114,6 +121,14 @@ async def _offsets(admin: AsyncKafkaAdmin, wanted: Mapping[TopicPartition, At]) 
 async def find_stops(admin: AsyncKafkaAdmin, places: Iterable[TopicPartition], until: int) -> dict[TopicPartition, int]:
     """The first offsets at or after a time, or the ends where nothing is so late."""
     return await _look_up(admin, dict.fromkeys(places, until))
+
+
+async def _beyond(admin: AsyncKafkaAdmin, passed: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """The ends of logs that are shorter than a position says; nothing is read there, so no broker would complain."""
+    if not passed:
+        return {}
+    ends = await admin.list_offsets(dict.fromkeys(passed, LATEST))
+    return {place: ends[place].offset for place, offset in passed.items() if offset > ends[place].offset}
 
 
 async def _look_up(admin: AsyncKafkaAdmin, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

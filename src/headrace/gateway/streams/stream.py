@@ -104,6 +104,8 @@ class Stream:
         self._ending: Ending | None = None
         self._told_at = asyncio.get_running_loop().time()
         self._beats = False
+        for place, end in start.beyond.items():
+            self._move(place, end)
 
     # --- what others tell it
 
@@ -315,8 +317,12 @@ class Stream:
         first = (await admin.list_offsets({place: EARLIEST}))[place].offset
         last = (await admin.list_offsets({place: LATEST}))[place].offset
         target = first if offset < first else last
-        if target == offset:
-            return
+        if target != offset:
+            self._move(place, target)
+
+    def _move(self, place: TopicPartition, target: int) -> None:
+        """Go on elsewhere, and say so."""
+        offset = self.cursor.positions[place]
         self.cursor.move(place, target)
         self._notices.append(
             self._form.notice(
