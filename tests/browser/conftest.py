@@ -30,6 +30,17 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="there is no Chromium here (apt-get install chromium)"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Where a page was and what it said when its test failed: a browser's timeout tells neither."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for name in ("tab", "phone"):
+            if name in getattr(item, "funcargs", {}):
+                report.sections.append((f"what the {name} showed", item.funcargs[name].state()))
+    return report
+
+
 @pytest.fixture(scope="session")
 def broker():
     """One broker for all pages."""
@@ -109,11 +120,26 @@ class Tab:
         """Where the page is now; asked of the page itself, which changes its address without going anywhere."""
         return self.page.evaluate("location.href")
 
+    def still(self):
+        """Wait until nothing moves: a button that slides away between press and release is not clicked."""
+        self.page.wait_for_function(
+            """() => document.getAnimations().every(
+                (one) => one.playState !== "running" || one.effect.getComputedTiming().endTime === Infinity)"""
+        )
+
+    def state(self):
+        """The address and the words of the page, for somebody who asks why a test failed."""
+        try:
+            return f"{self.url}\n{self.page.inner_text('body', timeout=2_000)}\n{self.complaints}"
+        except Exception as error:  # noqa: BLE001  (it is told instead of the page)
+            return f"the page does not answer: {error}"
+
     def shot(self, name):
         """Keep a picture for the documentation, if they are being made; a name with .jpg is for what has no edges."""
         if os.environ.get("HEADRACE_SCREENSHOTS"):
             SCREENSHOTS.mkdir(parents=True, exist_ok=True)
             self.page.mouse.move(4, 600)
+            self.page.wait_for_selector(".q-tooltip", state="detached")
             form = {"path": SCREENSHOTS / name, "type": "jpeg", "quality": 80} if name.endswith(".jpg") else {}
             self.page.screenshot(**{"path": SCREENSHOTS / f"{name}.png", **form}, animations="disabled")
 

@@ -38,14 +38,6 @@ def test_brokers(tab, broker, admin):
     tab.shot("broker")
 
 
-def test_a_broker_that_is_not_there(tab):
-    """Does the page of a broker that does not exist say so, with a way to try again?"""
-    page = tab.open("/brokers/77")
-
-    assert "There is no broker 77 here" in page.inner_text("main")
-    assert page.is_visible("text=Try again")
-
-
 def test_quorum(tab, admin):
     """Are the leader, its epoch and the high watermark there?"""
     page = tab.open("/quorum")

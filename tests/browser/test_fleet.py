@@ -135,16 +135,31 @@ def drawn(page):
 
 
 def clock_ms(page):
-    """What the clock shows."""
-    text = page.get_attribute(".fleet-clock", "datetime")
-    return datetime.fromisoformat(text).timestamp() * 1000 if text else 0
+    """What the clock shows, as soon as it does: the trucks are drawn a moment before."""
+    return datetime.fromisoformat(page.get_attribute(".fleet-clock[datetime]", "datetime")).timestamp() * 1000
 
 
-def test_no_fleet(tab):
-    """Does the map say how to get trucks where there are none?"""
+def test_no_fleet(tab, broker):
+    """Where there are no trucks, does the map say what fills this map, and that the demo does not?"""
     page = tab.open("/fleet")
 
     page.wait_for_selector(".fleet-notice:has-text('There are no trucks here yet')")
+    said = page.inner_text(".fleet-notice")
+    assert f"headrace python examples/trucks/generator.py --bootstrap-server {broker.bootstrap}" in said
+    assert f"headrace pipeline run examples/trucks/fleet.toml --bootstrap-server {broker.bootstrap}" in said
+    assert "headrace demo does not fill this map" in said
+
+
+def test_no_reports_yet(tab, producer, eventually):
+    """Does the map say that it waits while no truck has reported, and no longer once one has?"""
+    page = tab.open("/fleet")
+    page.wait_for_selector(".fleet-notice:has-text('No truck has reported lately')")
+
+    sender = Fleet(producer)
+    sender.report(sender.now_ms)
+    sender.flush()
+
+    eventually(lambda: not page.inner_text(".fleet-notice") and page.inner_text('[data-show="trucks"]') == "3")
 
 
 @pytest.mark.usefixtures("fleet")
@@ -199,6 +214,21 @@ def test_a_replay_goes_back(tab, eventually):
     page.click(".fleet-live")
     page.wait_for_selector(".fleet[data-mode=live]")
     eventually(lambda: clock_ms(page) >= live)
+
+
+@pytest.mark.usefixtures("fleet")
+def test_the_slider_lets_go(tab, eventually):
+    """Does the key l go live where the slider has the focus, too?"""
+    page = tab.open("/fleet")
+    page.wait_for_selector(".fleet[data-connection=live]")
+    page.focus(".fleet-slider")
+    page.keyboard.press("Home")
+    page.wait_for_selector(".fleet[data-mode=replay]")
+
+    page.keyboard.press("l")
+
+    page.wait_for_selector(".fleet[data-mode=live]")
+    eventually(lambda: page.input_value(".fleet-slider") == "1000")
 
 
 def test_a_whole_fleet(tab, phone, whole_fleet, eventually):

@@ -1,11 +1,30 @@
 """The console's first page, and the house around it."""
 
+from headrace.client.admin import KafkaAdmin
+from headrace.client.admin_values import NewTopic
+from headrace.client.records import TopicPartition
+from headrace.testing.cluster import Cluster
+
 
 def test_overview_opens(tab):
     """Does the page say how many brokers there are?"""
     page = tab.open("/")
 
     assert "controller is 1" in page.inner_text("main")
+
+
+def test_partitions_are_those_of_the_topics(own_tab):
+    """Are topics and partitions counted alike, internal ones in neither?"""
+    with Cluster() as cluster:
+        with KafkaAdmin(bootstrap_servers=cluster.bootstrap) as admin:
+            admin.create_topics([NewTopic("orders", num_partitions=3)])
+            # A group's first offset makes the internal topic that it is kept in.
+            admin.alter_group_offsets("packers", {TopicPartition("orders", 0): 0})
+            assert len(admin.list_topics()) == 2
+        page = own_tab(cluster.bootstrap).open("/")
+
+        page.wait_for_selector(".hr-figure:has-text('Topics') >> text='3 partitions'")
+        assert "1" == page.inner_text(".hr-figure:has-text('Topics') .hr-figure-value")
 
 
 def test_dark_is_remembered(tab):

@@ -12,7 +12,7 @@ from nicegui import ui
 from headrace.client.admin_values import ConfigEntry, LogDirDescription
 from headrace.console.data_brokers import BrokerDetail, BrokerView, load_broker, load_brokers
 from headrace.console.data_table import Column, DataTable
-from headrace.console.equivalents import Equivalent, admin, command, curl
+from headrace.console.equivalents import Equivalent, admin, command
 from headrace.console.equivalents_panel import EquivalentsPanel
 from headrace.console.live import Live
 from headrace.console.page import Page, Visit, named
@@ -33,7 +33,9 @@ _SOURCES = {
 _COLUMNS = (
     Column(name="node_id", label="Broker", href=lambda row: named("/brokers/{}", str(row["node_id"]))),
     Column(name="address", label="Address"),
-    Column(name="role", label="Role", tone=lambda row: "accent" if row["role"] == "controller" else "plain"),
+    Column(
+        name="role", label="Role", tone=lambda row: "accent" if row["role"] == "controller" else "plain", is_wide=True
+    ),
     Column(name="rack", label="Rack", is_wide=True),
     Column(name="leaders", label="Leads", show=count, is_number=True),
     Column(name="replicas", label="Replicas", show=count, is_number=True, is_wide=True),
@@ -44,7 +46,7 @@ _COLUMNS = (
         is_number=True,
         tone=lambda row: "bad" if row["behind"] else None,
     ),
-    Column(name="size_bytes", label="Size", show=size, is_number=True),
+    Column(name="size_bytes", label="Size", show=size, is_number=True, is_wide=True),
 )
 
 
@@ -55,7 +57,7 @@ def _build(visit: Visit) -> None:
     EquivalentsPanel(
         Equivalent(
             cli=command("kafka-log-dirs", "--describe", options={"bootstrap-server": visit.bootstrap}),
-            curl=curl(visit.base, "/v3/clusters"),
+            curl=visit.where.curl(visit.where.v3("/brokers")),
             python=admin(visit.bootstrap, "print(admin.describe_cluster())", "print(admin.describe_log_dirs())"),
         )
     )
@@ -81,7 +83,7 @@ def _behind(brokers: Sequence[BrokerView]) -> tuple[str, str, str]:
 
 
 _FIGURES: dict[str, Callable[[Sequence[BrokerView]], tuple[str, ...]]] = {
-    "Brokers": lambda brokers: (count(len(brokers)), "are there"),
+    "Brokers": lambda brokers: (count(len(brokers)), "in the cluster"),
     "Partitions": lambda brokers: (
         count(sum(one.leaders for one in brokers)),
         several(sum(one.replicas for one in brokers), "replica"),
@@ -125,7 +127,7 @@ def _build_one(visit: Visit) -> None:
                     "all": True,
                 },
             ),
-            curl=curl(visit.base, "/v3/clusters"),
+            curl=visit.where.curl(visit.where.v3(f"/brokers/{node_id}/configs")),
             python=admin(
                 visit.bootstrap,
                 f"print(admin.describe_log_dirs([{node_id}]))",
@@ -136,13 +138,21 @@ def _build_one(visit: Visit) -> None:
     )
 
 
+def _standing(broker: BrokerView) -> list[str]:
+    """Where a broker stands, and whether it leads the cluster."""
+    return [
+        f"rack {broker.rack}" if broker.rack else "no rack",
+        *(["active controller"] if broker.is_controller else []),
+    ]
+
+
 def _show_one(visit: Visit, detail: BrokerDetail) -> Callable[[BrokerDetail], None]:
     broker = detail.broker
     with ui.element("div").classes("hr-figures"):
-        figure("Address", f"{broker.host}:{broker.port}", f"rack {broker.rack}" if broker.rack else "no rack")
+        figure("Address", f"{broker.host}:{broker.port}", ", ".join(_standing(broker)))
         figure("Leads", count(broker.leaders), f"of {several(broker.replicas, 'replica')} it has")
         figure("Not in sync", count(broker.behind), "behind their leaders" if broker.behind else "all is well")
-        figure("Size on disk", size(broker.size_bytes), "is the controller" if broker.is_controller else "")
+        figure("Size on disk", size(broker.size_bytes), "all its replicas together")
     with card("Log directories"):
         dirs = DataTable(visit, _DIR_COLUMNS, map(_dir_row, detail.log_dirs), key="path")
     with card("Replicas", "The largest first"):

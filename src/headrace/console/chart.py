@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from html import escape
@@ -11,12 +12,18 @@ Points = Sequence[tuple[float, float]]
 _WIDTH, _HEIGHT = 1000, 100
 """Of the drawing itself, which is stretched; the words around it are not."""
 _BANDS_MAX = 120
+_POINT_ZERO = re.compile(r"\.0\b")
+_SPAN_LEAST = 1 / 12
+"""How much of the time that may be shown is always shown: of an hour, five minutes."""
 _SHORT_S = 600
 """Below it, the times have seconds."""
 
 
 def line_chart(points: Points, *, words: Callable[[float], str], title: str, span_s: float, now: float) -> str:
     """One line with the area below it; `words` says a value, `title` the whole thing to those who cannot see it."""
+    if points:
+        # Of what has just begun a whole hour would be an empty picture with a spike at its end.
+        span_s = min(span_s, max(now - points[0][0], span_s * _SPAN_LEAST))
     inside = [(at, value) for at, value in points if at >= now - span_s]
     top = nice_top(max((value for _, value in inside), default=0))
 
@@ -35,7 +42,7 @@ def line_chart(points: Points, *, words: Callable[[float], str], title: str, spa
         corners = f"{x(inside[0][0]):.1f},{_HEIGHT} {line} {x(inside[-1][0]):.1f},{_HEIGHT}"
         drawn += f'<polygon class="hr-area" points="{corners}"/><polyline class="hr-line" points="{line}"/>'
         drawn += "".join(_bands(inside, x, words))
-    values = "".join(f"<span>{escape(words(value))}</span>" for value in (top, top / 2, 0))
+    values = "".join(f"<span>{escape(label)}</span>" for label in _labels((top, top / 2, 0), words))
     is_short = span_s < _SHORT_S
     times = "".join(f"<span>{_clock(at, seconds=is_short)}</span>" for at in (now - span_s, now - span_s / 2, now))
     return (
@@ -43,6 +50,16 @@ def line_chart(points: Points, *, words: Callable[[float], str], title: str, spa
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
         f'<div class="hr-chart-times">{times}</div></div>'
     )
+
+
+def _labels(values: Sequence[float], words: Callable[[float], str]) -> list[str]:
+    """What stands beside the lines; nothing where it would say the same as another, because it was rounded.
+
+    Zero is exact, and so is the top: what is between them gives way, and then the top. The lines are at round numbers,
+    which need no zero behind a point.
+    """
+    top, middle, zero = (_POINT_ZERO.sub("", words(value)) for value in values)
+    return [top if top != zero else "", middle if middle not in {top, zero} else "", zero]
 
 
 def _bands(points: Points, x: Callable[[float], float], words: Callable[[float], str]) -> list[str]:

@@ -148,7 +148,8 @@ class QuorumRow:
     fetched_ms: int | None
     """How long ago it asked last; None for the leader, and where it is not known."""
     caught_up_ms: int | None
-    directory_id: str
+    directory_id: str | None
+    """None of voters that a settings file names, which have none."""
     endpoints: str
 
 
@@ -172,6 +173,6 @@ def _quorum_row(replica: QuorumReplica, role: str, end: int, now_ms: int) -> Quo
         lag=max(end - replica.log_end_offset, 0),
         fetched_ms=ago(replica.last_fetch_ms),
         caught_up_ms=ago(replica.last_caught_up_ms),
-        directory_id=encode_uuid(replica.directory_id),
+        directory_id=encode_uuid(replica.directory_id) if replica.directory_id.int else None,
         endpoints=", ".join(replica.endpoints),
     )

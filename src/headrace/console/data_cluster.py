@@ -22,19 +22,27 @@ class ClusterView:
     health: Health
     topics: int
     """Those that people made."""
+    partitions: int
+    """Of those topics."""
     groups: int
 
 
 async def load_cluster(services: Services) -> ClusterView:
     """Ask for all of it."""
-    cluster, health, names, groups = await asyncio.gather(
+    cluster, health, metadata, groups = await asyncio.gather(
         services.admin.describe_cluster(),
         look(services.cluster),
-        services.admin.list_topics(),
+        services.cluster.metadata(),
         _groups(services),
     )
-    topics = sum(not name.startswith("__") for name in names)
-    return ClusterView(cluster=cluster, health=health, topics=topics, groups=groups)
+    topics = [one for one in metadata.topics if not one.is_internal and not (one.name or "").startswith("__")]
+    return ClusterView(
+        cluster=cluster,
+        health=health,
+        topics=len(topics),
+        partitions=sum(len(one.partitions) for one in topics),
+        groups=groups,
+    )
 
 
 async def _groups(services: Services) -> int:

@@ -101,9 +101,14 @@ async def load_groups(services: Services, history: History) -> list[GroupRow]:
 
 
 async def load_group(services: Services, history: History, group_id: str) -> GroupView:
-    """One group, asked for now."""
+    """One group, asked for now; KafkaError if nobody knows it."""
     admin = services.admin
-    described = (await admin.describe_groups([group_id]))[group_id]
+    try:
+        described = (await admin.describe_groups([group_id]))[group_id]
+    except KafkaError as error:
+        if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        raise KafkaError(error.code, f"There is no group '{group_id}' here.") from None
     committed = await admin.list_group_offsets(group_id)
     readers = {place: member for member in described.members for place in member.assignment}
     places = sorted({*committed, *readers})

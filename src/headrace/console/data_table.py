@@ -37,6 +37,8 @@ class Column:
     is_number: bool = False
     is_wide: bool = False
     """Left out on a phone."""
+    is_narrow: bool = False
+    """Only on a phone: what stands there for several columns, on as many lines as it takes."""
     is_action: bool = False
     """A button: `DataTable.on_act` is told the value."""
 
@@ -55,8 +57,12 @@ class DataTable:
         query: str = "q",
         sort: str | None = None,
         descending: bool = False,
+        nothing: str = "There is nothing here.",
     ) -> None:
-        """`search` is what the search box says (none, if None), `query` the parameter of the URL that keeps it."""
+        """`search` is what the search box says (none, if None), `query` the parameter of the URL that keeps it.
+
+        `nothing` is said where there are no rows at all; where none fits the search, that is.
+        """
         self._columns = list(columns)
         self._key = key
         self._root = visit.root
@@ -75,7 +81,8 @@ class DataTable:
         self._fit()
         for column in self._columns:
             self.table.add_slot(f"body-cell-{column.name}", _CELL)
-        self.table.add_slot("no-data", '<div class="hr-nothing">Nothing fits.</div>')
+        self.table.props["no-data-label"], self.table.props["no-results-label"] = nothing, "Nothing fits."
+        self.table.add_slot("no-data", '<div class="hr-nothing">{{ props.message }}</div>')
         if search is not None and visit.query.get(query):
             self.table.filter = visit.query[query]
 
@@ -119,7 +126,7 @@ class DataTable:
 
 
 def _quasar(column: Column) -> dict[str, Any]:
-    classes = "hr-wide" if column.is_wide else ""
+    classes = "hr-wide" if column.is_wide else "hr-narrow" if column.is_narrow else ""
     return {
         "name": column.name,
         "label": column.label,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.client.admin_values import (
-    HangingTransaction,
     ProducerDescription,
     TransactionDescription,
     TransactionListing,
@@ -93,24 +92,18 @@ def _open_ms(known: TransactionDescription | None, now_ms: int) -> int | None:
 async def load_transaction(services: Services, transactional_id: str) -> TransactionDetail:
     """One transactional id; KafkaError if nobody used it."""
     admin = services.admin
-    described = await admin.describe_transaction(transactional_id)
+    try:
+        described = await admin.describe_transaction(transactional_id)
+    except KafkaError as error:
+        if error.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            raise
+        raise KafkaError(error.code, f"Nobody has used the transactional id '{transactional_id}' here.") from None
     producers = await admin.describe_producers(described.partitions) if described.partitions else {}
     starts = {
         place: next((one for one in found if one.producer_id == described.producer_id), None)
         for place, found in producers.items()
     }
     return TransactionDetail(description=described, open_ms=_open_ms(described, _now_ms()), starts=starts)
-
-
-async def find_hanging(services: Services, *, silent_minutes: float) -> list[HangingTransaction]:
-    """What hangs anywhere in the cluster and was silent for so long."""
-    topics = await services.admin.describe_topics()
-    places = [
-        TopicPartition(topic.name, one.partition) for topic in topics for one in topic.partitions if one.leader >= 0
-    ]
-    return await services.admin.find_hanging_transactions(
-        places, now_ms=_now_ms(), silent_ms=round(silent_minutes * 60_000)
-    )
 
 
 def _now_ms() -> int:

@@ -40,11 +40,13 @@ def curl(
     query: Mapping[str, object] | None = None,
     body: Any = None,
     headers: Iterable[str] = (),
+    is_quiet: bool = False,
 ) -> str:
-    """A curl command; `body` goes as JSON, with POST unless a method is named; STREAM reads as it comes."""
-    kept = {name: str(value) for name, value in (query or {}).items() if value not in {None, ""}}
-    url = f"{base}{path}" + (f"?{urlencode(kept, quote_via=quote)}" if kept else "")
-    parts = ["curl"]
+    """A curl command; `body` goes as JSON, with POST unless a method is named; STREAM reads as it comes.
+
+    A quiet one tells of errors and not of its progress, which it does where its output goes into a pipe.
+    """
+    parts = ["curl", "-sS"] if is_quiet else ["curl"]
     if method == "STREAM":
         parts.append("-N")
     elif method is not None:
@@ -53,7 +55,13 @@ def curl(
         parts += ["-H", header]
     if body is not None:
         parts += ["-d", body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)]
-    return shlex.join([*parts, url])
+    return shlex.join([*parts, url(base, path, query)])
+
+
+def url(base: str, path: str, query: Mapping[str, object] | None = None) -> str:
+    """An address with a query; what is None or empty is left out."""
+    kept = {name: str(value) for name, value in (query or {}).items() if value not in {None, ""}}
+    return f"{base}{path}" + (f"?{urlencode(kept, quote_via=quote)}" if kept else "")
 
 
 def admin(bootstrap: str, *lines: str, imports: str = "KafkaAdmin") -> str:

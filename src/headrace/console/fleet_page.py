@@ -29,13 +29,15 @@ def _build(visit: Visit) -> None:
         f'<script type="module" src="{root}/assets/fleet/fleet.js?v={__version__}"></script>'
     )
     text("h1", "Fleet map").classes("fleet-title")
-    Live(lambda: load_fleet(visit.services), lambda source: _show(root, source), every_s=_EVERY_S)
+    Live(lambda: load_fleet(visit.services), lambda source: _show(visit, source), every_s=_EVERY_S)
     with ui.element("div").classes("fleet-below"):
         EquivalentsPanel(_elsewhere(visit))
 
 
-def _show(root: str, source: FleetSource) -> None:
+def _show(visit: Visit, source: FleetSource) -> None:
+    root = visit.root
     attributes = {
+        "bootstrap": visit.bootstrap,
         "base": root.removesuffix(PREFIX),
         "topics": ",".join(source.topics),
         "alerts": ALERTS if ALERTS in source.topics else "",

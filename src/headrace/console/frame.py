@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.console.page import Page, Visit
 
+_LOOK_S = 2.0
 _COOKIE = "headrace-theme"
 _THEMES: dict[str, tuple[bool | None, str, str, str]] = {
     "auto": (None, "brightness_auto", "Light or dark as the system says", "light"),
@@ -45,7 +46,7 @@ def frame(request: Request, page: Page, visit: Visit) -> Iterator[None]:
         ui.button(icon="menu", color=None, on_click=drawer.toggle).props('flat round dense aria-label="Menu"').classes(
             "hr-burger"
         )
-        ui.label(visit.bootstrap).classes("hr-cluster").props('title="The brokers this gateway talks to"')
+        _cluster(visit)
         ui.space()
         _theme_switch(theme)
     main = ui.element("main").classes("hr-main").props('tabindex="-1"')
@@ -60,6 +61,19 @@ def _head(root: str, theme: str) -> None:
         f'<script defer src="{root}/assets/console.js?v={__version__}"></script>'
         + ("<style>html{background:#0b1220}</style>" if theme == "dark" else "")
     )
+
+
+def _cluster(visit: Visit) -> None:
+    """Whom the gateway talks to, and whether they answer."""
+    label = ui.label(visit.bootstrap).classes("hr-cluster")
+
+    def look() -> None:
+        is_answered = visit.history.is_answered
+        label.classes(remove="hr-away") if is_answered else label.classes("hr-away")
+        words = "The brokers this gateway talks to" + ("" if is_answered else ", which do not answer")
+        label.props(f'title="{words}"')
+
+    ui.timer(_LOOK_S, look)
 
 
 def _brand() -> None:

@@ -38,6 +38,8 @@ _MEMBERS = (
     Column(name="partitions", label="Partitions", show=count, is_number=True),
     Column(name="assignment", label="Assignment", is_wide=True),
 )
+_NO_OFFSETS = "This group has no offsets: nothing was committed, and nothing is read."
+_NO_MEMBERS = "This group has no members: nobody reads as it now."
 
 
 def _build(visit: Visit) -> None:
@@ -65,9 +67,11 @@ def _show(visit: Visit, group_id: str, view: GroupView) -> Callable[[GroupView],
         with card("Lag in time", "age of the next record to read"):
             by_seconds = ui.html("", sanitize=False).classes("hr-full")
     with card("Offsets"):
-        offsets = DataTable(visit, _OFFSETS, _offset_rows(view), key="place", search="Search partitions")
+        offsets = DataTable(
+            visit, _OFFSETS, _offset_rows(view), key="place", search="Search partitions", nothing=_NO_OFFSETS
+        )
     with card("Members"):
-        readers = DataTable(visit, _MEMBERS, _member_rows(view), key="member")
+        readers = DataTable(visit, _MEMBERS, _member_rows(view), key="member", nothing=_NO_MEMBERS)
 
     def update(fresh: GroupView) -> None:
         described = fresh.described

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Generic, TypeVar
 
 from nicegui import ui
 
-from headrace.console.states import failed, loading
+from headrace.console.states import failed, loading, missing
 from headrace.gateway.problem import problem_of
 
 Data = TypeVar("Data")
@@ -61,7 +62,7 @@ class Live(Generic[Data]):
             async with asyncio.timeout(_TIMEOUT_S):
                 data = await self._load()
         except Exception as error:  # noqa: BLE001  (whatever it is, the person is told and can try again)
-            self._fail(sentence_of(error))
+            self._fail(error)
         else:
             self._put(data)
         finally:
@@ -78,7 +79,8 @@ class Live(Generic[Data]):
             self._is_shown = True
         self._before = data
 
-    def _fail(self, sentence: str) -> None:
+    def _fail(self, error: Exception) -> None:
+        sentence = sentence_of(error)
         if self._is_shown:
             self._warning.clear()
             with self._warning:
@@ -88,13 +90,19 @@ class Live(Generic[Data]):
             return
         self._place.clear()
         with self._place:
-            failed(sentence, self._again)
+            (missing if is_missing(error) else failed)(sentence, self._again)
 
     async def _again(self) -> None:
         self._place.clear()
         with self._place:
             loading()
         await self.look()
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether the cluster was asked, and there is no such thing."""
+    problem = problem_of(error)
+    return problem is not None and problem.status == HTTPStatus.NOT_FOUND
 
 
 def sentence_of(error: BaseException) -> str:

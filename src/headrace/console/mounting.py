@@ -71,13 +71,20 @@ def _application() -> FastAPI:
     from nicegui import app as pages  # noqa: PLC0415
     from nicegui import core, ui  # noqa: PLC0415
 
-    from headrace.console.page import register  # noqa: PLC0415
+    from headrace.console.page import not_found, register  # noqa: PLC0415
     from headrace.console.page_table import PAGES  # noqa: PLC0415
 
     core.sio.eio.cors_allowed_origins = None  # only pages of this gateway, whatever the transport
     pages.add_static_files("/assets", str(ASSETS))
     for page in PAGES:
         register(page)
+    of_files: Any = pages.exception_handlers[404]
+
+    @pages.exception_handler(404)
+    async def nothing_here(request: Request, error: Exception) -> Any:
+        is_page = request.scope.get("endpoint") in {None, pages}
+        return not_found(request) if is_page else await of_files(request, error)
+
     console = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     ui.run_with(
         console,

@@ -56,7 +56,7 @@ def _show(visit: Visit, view: ClusterView) -> Callable[[ClusterView], None]:
         health = fresh.health
         verdict("Healthy" if health.is_well else "Not well", _in_short(health), "good" if health.is_well else "bad")
         changes[0](count(len(fresh.cluster.brokers)), _controller(fresh))
-        changes[1](count(fresh.topics), several(health.partitions, "partition"))
+        changes[1](count(fresh.topics), several(fresh.partitions, "partition"))
         changes[2](count(fresh.groups), "of consumers")
         changes[3](rate(visit.history.rate()), "records per second")
         steps.put(not fresh.topics)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from nicegui import ui
+from nicegui import Client, ui
 from starlette.requests import Request
 
 from headrace.console.equivalents import Where
 from headrace.console.frame import frame
 from headrace.console.mounting import HISTORY, SERVICES
+from headrace.console.states import empty, heading
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from headrace.gateway.history import History
     from headrace.gateway.services import Services
 
@@ -95,15 +99,9 @@ def register(page: Page) -> None:
     """Serve a page."""
 
     async def show(request: Request) -> None:
-        visit = Visit(
-            services=request.scope[SERVICES],
-            history=request.scope[HISTORY],
-            path=dict(request.path_params),
-            query=dict(request.query_params),
-            base=f"{request.url.scheme}://{request.url.netloc}",
-            here=page.path,
-            root=request.headers.get("x-forwarded-prefix", "") + request.scope.get("root_path", ""),
-        )
+        visit = _visit(request, page)
+        if visit.path:
+            ui.page_title(" · ".join([*visit.path.values(), title]))
         with frame(request, page, visit):
             built = page.build(visit)
             if inspect.isawaitable(built):
@@ -111,3 +109,33 @@ def register(page: Page) -> None:
 
     title = f"{page.title} · Headrace" if page.path != "/" else "Headrace"
     ui.page(page.path, title=title)(show)
+
+
+def _visit(request: Request, page: Page) -> Visit:
+    return Visit(
+        services=request.scope[SERVICES],
+        history=request.scope[HISTORY],
+        path=dict(request.path_params),
+        query=dict(request.query_params),
+        base=f"{request.url.scheme}://{request.url.netloc}",
+        here=page.path,
+        root=request.headers.get("x-forwarded-prefix", "") + request.scope.get("root_path", ""),
+    )
+
+
+def not_found(request: Request) -> Response:
+    """What an address gets that leads to no page: the house, and the way back."""
+    client = Client(ui.page("", title=f"{_NOWHERE.title} · Headrace"), request=request)
+    with client, frame(request, _NOWHERE, _visit(request, _NOWHERE)):
+        _nowhere()
+    return client.build_response(request, HTTPStatus.NOT_FOUND)
+
+
+def _nowhere(_: Visit | None = None) -> None:
+    with heading("Not found"):
+        pass
+    with empty("search_off", "There is no page here", "The address may be mistyped, or from another version."):
+        ui.button("Overview", icon="dashboard", on_click=lambda: ui.navigate.to("/")).props("unelevated no-caps")
+
+
+_NOWHERE = Page(path="", title="Not found", build=_nowhere, section="nowhere")

@@ -33,8 +33,8 @@ _COLUMNS = (
     Column(name="role", label="Role", tone=lambda row: _TONES[row["role"]]),
     Column(name="log_end_offset", label="Log end", show=count, is_number=True),
     Column(name="lag", label="Lag", show=count, is_number=True),
-    Column(name="fetched_ms", label="Asked last", show=_ago, is_number=True),
-    Column(name="caught_up_ms", label="Had everything", show=_ago, is_number=True),
+    Column(name="fetched_ms", label="Asked last", show=_ago, is_number=True, is_wide=True),
+    Column(name="caught_up_ms", label="Had everything", show=_ago, is_number=True, is_wide=True),
     Column(name="endpoints", label="Endpoints", is_wide=True),
     Column(name="directory_id", label="Directory id", is_wide=True),
 )
@@ -48,6 +48,7 @@ def _build(visit: Visit) -> None:
         Equivalent(
             cli=command("kafka-metadata-quorum", options={"bootstrap-server": visit.bootstrap})
             + " describe --replication --human-readable",
+            curl=visit.where.curl(visit.where.v3("/metadata-quorum")),
             python=admin(visit.bootstrap, "print(admin.describe_metadata_quorum())"),
         )
     )

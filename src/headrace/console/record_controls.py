@@ -13,7 +13,7 @@ from headrace.console.record_query import LIMIT_MAX, STARTS, RecordQuery
 
 _LIMITS = (20, 100, 500, LIMIT_MAX)
 _ALL = "all"
-_SYNTAX = 'value.speed > 90 and key == "t-1"  ·  headers.source, contains, startswith, in, matches, exists(value.x)'
+_SYNTAX = 'value.speed > 90 and key == "t-1"'
 
 
 class RecordControls:

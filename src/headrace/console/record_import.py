@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
+from headrace.console import topic_equivalents
+from headrace.console.equivalents_panel import EquivalentsPanel
 from headrace.console.form import dialog_form
 from headrace.console.record_lines import BadLine, NewRecord, from_lines
 from headrace.console.toast import toast
@@ -14,10 +16,15 @@ from headrace.console.words import several
 from headrace.gateway.problem import bad_request
 
 if TYPE_CHECKING:
+    from headrace.console.equivalents import Equivalent
     from headrace.console.page import Visit
 
 _UNDER_WAY = 500
 """Records that are sent before the first of them is stored."""
+_SHOWN = 10
+"""Lines that are also told as commands."""
+_EXAMPLE = NewRecord(key=b"t-1", value=b'{"speed": 80}', headers=[], partition=None, timestamp=None)
+"""What stands elsewhere while there is no line that can be read."""
 
 
 def ask_for_lines(visit: Visit, topic: str) -> None:
@@ -39,6 +46,19 @@ def ask_for_lines(visit: Visit, topic: str) -> None:
         upload = ui.upload(label="Or a file", auto_upload=True, max_file_size=most, on_upload=take)
         upload.props('flat bordered accept=".jsonl,.ndjson,.json,.txt"').classes("hr-full")
 
+        def equivalent() -> Equivalent:
+            first, left = _first_lines(lines.value or "")
+            try:
+                records = from_lines(first) or [_EXAMPLE]
+            except BadLine:
+                records = [_EXAMPLE]
+            kept = [one if where.value else one._replace(partition=None) for one in records]
+            return topic_equivalents.production(visit.where, topic, *kept, left=left)
+
+        panel = EquivalentsPanel(equivalent())
+    for field in (lines, where):
+        field.on_value_change(lambda: panel.change(equivalent()))
+
     async def send() -> None:
         try:
             records = from_lines(lines.value or "")
@@ -50,6 +70,13 @@ def ask_for_lines(visit: Visit, topic: str) -> None:
         toast(f"{several(len(records), 'record')} stored.")
 
     form.submit = send
+
+
+def _first_lines(text: str) -> tuple[str, int]:
+    """So much that a person can read it, and how many lines are left; called at every key that is pressed."""
+    parts = text.split("\n", _SHOWN)
+    rest = parts[_SHOWN].strip() if len(parts) > _SHOWN else ""
+    return "\n".join(parts[:_SHOWN]), rest.count("\n") + 1 if rest else 0
 
 
 async def send_all(visit: Visit, topic: str, records: list[NewRecord], *, keep_partitions: bool) -> None:

@@ -16,6 +16,8 @@ STARTS = {
 }
 """By the word in the URL: what people read."""
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1000
+LIVE_BEFORE = 10
+"""Records of each partition from before, with which a live view begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.client.fetching import FetchedRecord, Fetcher
 from headrace.client.records import TopicPartition
+from headrace.console.record_query import LIVE_BEFORE
 from headrace.gateway.streams.event import Event
 from headrace.gateway.streams.filter import parse_filter
 from headrace.model.errors import ErrorCode, KafkaError
@@ -21,8 +22,6 @@ SCANNED_MAX = 100_000
 """Records that one page looks through; whoever wants more asks for the next."""
 _SECONDS_MAX = 8.0
 _CHUNK_BYTES, _PARTITION_BYTES = 1024 * 1024, 256 * 1024
-_LIVE_BEFORE = 10
-"""Records of each partition from before, with which a live view begins."""
 _WIDEN = 8
 
 Test = Callable[[FetchedRecord], bool]
@@ -89,7 +88,7 @@ class RecordReader:
                 found = await self._offsets(places, query.time_ms)
                 return {place: ends[place] if found[place] < 0 else found[place] for place in places}
             case "live":
-                return {place: max(ends[place] - _LIVE_BEFORE, begins[place]) for place in places}
+                return {place: max(ends[place] - LIVE_BEFORE, begins[place]) for place in places}
         return {place: max(ends[place] - query.limit, begins[place]) for place in places}
 
     async def page(self, limit: int | None = None) -> RecordPage:

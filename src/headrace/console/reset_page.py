@@ -30,9 +30,10 @@ _SCENARIOS = {
 }
 _COLUMNS = (
     Column(name="group", label="GROUP", is_wide=True),
-    Column(name="topic", label="TOPIC"),
-    Column(name="partition", label="PARTITION", is_number=True),
-    Column(name="current", label="CURRENT", show=count, is_number=True, is_wide=True),
+    Column(name="topic", label="TOPIC", is_wide=True),
+    Column(name="partition", label="PARTITION", is_number=True, is_wide=True),
+    Column(name="place", label="PARTITION", is_narrow=True),
+    Column(name="current", label="CURRENT", show=count, is_number=True),
     Column(name="new", label="NEW-OFFSET", is_number=True),
     Column(name="change", label="CHANGE", show=lambda number: f"{number:+,}".replace(",", "\u202f"), is_number=True),
 )

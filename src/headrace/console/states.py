@@ -38,6 +38,12 @@ def failed(sentence: str, retry: Callable[[], Awaitable[None] | None]) -> None:
         ui.button("Try again", icon="refresh", on_click=retry).props("unelevated no-caps")
 
 
+def missing(sentence: str, retry: Callable[[], Awaitable[None] | None]) -> None:
+    """Nothing of that name is there: say so; perhaps it comes."""
+    with empty("search_off", "This is not there", sentence):
+        ui.button("Look again", icon="refresh", on_click=retry).props("flat no-caps")
+
+
 @contextlib.contextmanager
 def heading(title: str, subtitle: str = "", *, back: tuple[str, str] | None = None) -> Iterator[None]:
     """The page's own heading; its actions go inside. `back` is a path and a word."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import json
+import shlex
+from collections.abc import Mapping, Sequence
 
-from headrace.console.equivalents import Equivalent, Where, command, curl, segment
+from headrace.console.equivalents import Equivalent, Where, segment
 from headrace.console.record_lines import NewRecord
-from headrace.console.record_query import RecordQuery, iso
+from headrace.console.record_query import iso
 
-_AS_TEXT = "Accept: application/vnd.kafka.text.v2+json"
+_NULL = "NULL"
 
 
 def listing(where: Where) -> Equivalent:
@@ -117,98 +119,73 @@ def groups(where: Where, name: str) -> Equivalent:
 # --- records
 
 
-def records(where: Where, query: RecordQuery) -> Equivalent:
-    """A view of records."""
-    options: dict[str, object] = {"bootstrap-server": where.bootstrap, "topic": query.topic}
-    if query.partition is not None:
-        options["partition"] = query.partition
-    options |= _cli_start(query)
-    if query.start != "live":
-        options |= {"max-messages": query.limit, "exit-at-end": True}
+def production(where: Where, topic: str, *new: NewRecord, left: int = 0) -> Equivalent:
+    """Records sent, and how many are left out of what is said here."""
+    more = f"  # and {left} more" if left else ""
+    bodies = [json.dumps(_produced(one), ensure_ascii=False) for one in new]
+    sends = "\n".join(f"    producer.send({', '.join(_arguments(topic, one))}).get()" for one in new)
     return Equivalent(
-        cli=command("kafka-console-consumer", options=options),
-        curl=_records_curl(where, query),
-        python=_read(where, query),
-    )
-
-
-def _cli_start(query: RecordQuery) -> dict[str, object]:
-    match query.start:
-        case "last":
-            return {"last": query.limit}
-        case "beginning":
-            return {"from-beginning": True}
-        case "offset":
-            return {"partition": query.partition or 0, "offset": query.offset}
-        case "time" if query.time_ms is not None:
-            return {"since": iso(query.time_ms)}
-    return {}
-
-
-def _records_curl(where: Where, query: RecordQuery) -> str:
-    topic = segment(query.topic)
-    if query.start in {"last", "offset"} and not query.filter:
-        offset = query.offset if query.start == "offset" else -query.limit
-        path = f"/topics/{topic}/partitions/{query.partition or 0}/records"
-        # As text: a key that is no JSON would be refused otherwise.
-        return curl(where.base, path, query={"offset": offset}, headers=[_AS_TEXT])
-    since = {"live": "latest", "time": None if query.time_ms is None else iso(query.time_ms)}.get(
-        query.start, "earliest"
-    )
-    return curl(
-        where.base,
-        f"/stream/{topic}",
-        method="STREAM",
-        query={
-            "since": since,
-            "partition": query.partition,
-            "filter": query.filter,
-            "max": None if query.start == "live" else query.limit,
-        },
-    )
-
-
-def _read(where: Where, query: RecordQuery) -> str:
-    opening = f'with KafkaConsumer({query.topic!r}, bootstrap_servers="{where.bootstrap}"'
-    if query.start != "live":
-        opening += ', auto_offset_reset="earliest"'
-    place = f"TopicPartition({query.topic!r}, {query.partition or 0})"
-    opening_assigned = f'with KafkaConsumer(bootstrap_servers="{where.bootstrap}") as consumer:'
-    loop = "    for record in consumer:\n        print(record.partition, record.offset, record.key, record.value)"
-    if query.start == "offset" or (query.partition is not None and query.start != "time"):
-        seek = {"offset": f"seek(place, {query.offset})", "live": "seek_to_end(place)"}.get(
-            query.start, "seek_to_beginning(place)"
-        )
-        return (
-            f"from headrace import KafkaConsumer, TopicPartition\n\n{opening_assigned}\n    place = {place}\n"
-            f"    consumer.assign([place])\n    consumer.{seek}\n{loop}"
-        )
-    return f"from headrace import KafkaConsumer\n\n{opening}) as consumer:\n{loop}"
-
-
-def production(where: Where, topic: str, record: NewRecord) -> Equivalent:
-    """One record sent."""
-    key, value = _text(record.key), _text(record.value)
-    body: dict[str, object] = {}
-    if record.partition is not None:
-        body["partition_id"] = record.partition
-    if record.headers:
-        body["headers"] = [{"name": name, "value": _base64(one)} for name, one in record.headers]
-    body |= {} if key is None else {"key": {"type": "STRING", "data": key}}
-    body |= {} if value is None else {"value": {"type": "STRING", "data": value}}
-    sent = [repr(topic), f"value={record.value!r}"]
-    sent += [] if record.key is None else [f"key={record.key!r}"]
-    sent += [] if record.partition is None else [f"partition={record.partition}"]
-    sent += [f"headers={record.headers!r}"] if record.headers else []
-    line = f"{key}:{value or ''}" if key is not None else value or ""
-    properties = ["parse.key=true", "key.separator=:"] if key is not None else []
-    return Equivalent(
-        cli=f"echo {command('', line) or repr('')} | "
-        + where.tool("kafka-console-producer", topic=topic, reader_property=properties),
-        curl=where.curl(where.v3(f"/topics/{segment(topic)}/records"), body=body),
+        cli=_typed(where, topic, new) + more,
+        curl=where.curl(where.v3(f"/topics/{segment(topic)}/records"), body="\n".join(bodies)) + more,
         python=f'from headrace import KafkaProducer\n\nwith KafkaProducer(bootstrap_servers="{where.bootstrap}") as '
-        f"producer:\n    producer.send({', '.join(sent)}).get()",
+        f"producer:\n{sends}{more}",
     )
+
+
+def _produced(one: NewRecord) -> dict[str, object]:
+    """A record in the shape of REST v3."""
+    body: dict[str, object] = {}
+    if one.partition is not None:
+        body["partition_id"] = one.partition
+    if one.timestamp is not None:
+        body["timestamp"] = iso(one.timestamp)
+    if one.headers:
+        body["headers"] = [{"name": name, "value": _base64(data)} for name, data in one.headers]
+    body |= {} if one.key is None else {"key": _datum(one.key)}
+    body |= {} if one.value is None else {"value": _datum(one.value)}
+    return body
+
+
+def _datum(data: bytes) -> dict[str, object]:
+    try:
+        return {"type": "STRING", "data": data.decode()}
+    except UnicodeDecodeError:
+        return {"type": "BINARY", "data": _base64(data)}
+
+
+def _arguments(topic: str, one: NewRecord) -> list[str]:
+    named = {
+        "key": one.key,
+        "partition": one.partition,
+        "timestamp_ms": one.timestamp,
+        "headers": one.headers or None,
+    }
+    return [
+        repr(topic),
+        f"value={one.value!r}",
+        *(f"{name}={given!r}" for name, given in named.items() if given is not None),
+    ]
+
+
+def _typed(where: Where, topic: str, new: Sequence[NewRecord]) -> str:
+    """Lines for kafka-console-producer, which asks for headers and keys in all of them or in none.
+
+    It chooses partitions and times itself.
+    """
+    has_keys, has_headers = any(one.key is not None for one in new), any(one.headers for one in new)
+    nothing = has_headers or any(one.value is None or (has_keys and one.key is None) for one in new)
+    names = [_text(one.key) or "" for one in new]
+    sign = next(one for one in (":", "|", "=", "::", "=>", "<key>") if not any(one in name for name in names))
+    properties = ["parse.headers=true", "headers.delimiter=;"] if has_headers else []
+    properties += ["parse.key=true", f"key.separator={sign}"] if has_keys else []
+    properties += [f"null.marker={_NULL}"] if nothing else []
+    lines = []
+    for one in new:
+        headers = ",".join(f"{name}:{_text(data) or ''}" for name, data in one.headers) or _NULL
+        key, value = (_NULL if data is None else _text(data) or "" for data in (one.key, one.value))
+        lines.append((f"{headers};" if has_headers else "") + (f"{key}{sign}" if has_keys else "") + value)
+    say = shlex.join(["echo", *lines] if len(lines) == 1 else ["printf", "%s\\n", *lines])
+    return f"{say} | {where.tool('kafka-console-producer', topic=topic, reader_property=properties)}"
 
 
 def _text(data: bytes | None) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from nicegui import background_tasks, ui
@@ -17,7 +18,7 @@ from headrace.client.cluster import Cluster
 from headrace.client.fetching import FetchedRecord, Fetcher
 from headrace.client.option_table import ADMIN
 from headrace.client.records import TopicPartition
-from headrace.console import topic_equivalents
+from headrace.console import record_equivalents
 from headrace.console.equivalents_panel import EquivalentsPanel
 from headrace.console.live import sentence_of
 from headrace.console.record_controls import RecordControls
@@ -72,7 +73,7 @@ class _MessagesTab:
             self._list.on_gone = self._leave
             self._more = ui.button("Read on", icon="expand_more", on_click=self._read_on)
             self._more.props("flat no-caps").classes("hr-more")
-        self._panel = EquivalentsPanel(topic_equivalents.records(visit.where, self._query))
+        self._panel = EquivalentsPanel(record_equivalents.records(visit.where, self._query))
         self._more.set_visibility(False)
         self._show_state()
         ui.timer(0.01, self._begin, once=True)
@@ -87,7 +88,7 @@ class _MessagesTab:
     async def _change(self, query: RecordQuery) -> None:
         self._query = query
         self._visit.remember(**query.to_url())
-        self._panel.change(topic_equivalents.records(self._visit.where, query))
+        self._panel.change(record_equivalents.records(self._visit.where, query))
         await self._open()
 
     # --- reading
@@ -118,6 +119,7 @@ class _MessagesTab:
             self._show_state()
         else:
             self._list.fill(reversed(page.records) if query.is_newest_first else page.records)
+            self._panel.change(record_equivalents.records(self._visit.where, query, oldest_ms=_oldest_ms(query, page)))
             self._tell(page)
 
     def _fetcher(self) -> Fetcher:
@@ -231,6 +233,15 @@ class _MessagesTab:
             await export(self._visit.services, self._query, form)
         except Exception as error:  # noqa: BLE001  (whatever it is, the person is told)
             toast(sentence_of(error), "bad")
+
+
+def _oldest_ms(query: RecordQuery, page: RecordPage) -> int | None:
+    """From when on the newest are: nobody has to read the whole log for them. None if all there was is not enough."""
+    if query.start != "last" or len(page.records) < query.limit:
+        return None
+    oldest_ms = page.records[0].timestamp
+    # A record may have no time, or one that is still to come: a stream cannot begin there.
+    return oldest_ms if 0 <= oldest_ms <= time.time() * 1000 else None
 
 
 async def _close(cluster: Cluster, following: asyncio.Task[None] | None) -> None:

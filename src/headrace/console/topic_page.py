@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
 
+from headrace.client.fault import ClientFault
 from headrace.console import topic_equivalents
 from headrace.console.confirmation import confirm
 from headrace.console.page import Page, Visit
 from headrace.console.production import ask_for_record
 from headrace.console.record_import import ask_for_lines
-from headrace.console.states import heading
+from headrace.console.states import empty, heading
 from headrace.console.topic_configs_tab import build_configs
 from headrace.console.topic_consumers_tab import build_consumers
+from headrace.console.topic_creation import ask_for_topic
 from headrace.console.topic_messages_tab import build_messages
 from headrace.console.topic_partitions_tab import build_partitions
+from headrace.model.errors import KafkaError
 
 _TABS: dict[str, tuple[str, Callable[[Visit, str], None]]] = {
     "messages": ("Messages", build_messages),
@@ -28,7 +32,7 @@ _TABS: dict[str, tuple[str, Callable[[Visit, str], None]]] = {
 
 def _build(visit: Visit) -> None:
     topic = visit.path["topic"]
-    with heading(topic, back=("/topics", "Topics")):
+    with heading(topic, back=("/topics", "Topics")), ui.element("div").classes("hr-actions") as actions:
         _actions(visit, topic)
     chosen = visit.query.get("tab", "messages")
     with ui.tabs().classes("hr-tabs") as tabs:
@@ -50,6 +54,24 @@ def _build(visit: Visit) -> None:
 
     tabs.on_value_change(turn)
     show()
+
+    async def look() -> None:
+        with contextlib.suppress(ClientFault, KafkaError):  # what else is wrong, the tab says
+            if topic in await visit.services.admin.list_topics():
+                return
+            actions.set_visibility(False)
+            tabs.set_visibility(False)
+            place.clear()
+            with place:
+                _nothing(visit, topic)
+
+    ui.timer(0.01, look, once=True)
+
+
+def _nothing(visit: Visit, topic: str) -> None:
+    with empty("search_off", "This is not there", f"There is no topic '{topic}' here."):
+        ui.button("All topics", on_click=lambda: ui.navigate.to("/topics")).props("unelevated no-caps")
+        ui.button("Create a topic", icon="add", on_click=lambda: ask_for_topic(visit)).props("flat no-caps")
 
 
 def _actions(visit: Visit, topic: str) -> None:

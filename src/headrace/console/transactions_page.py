@@ -11,22 +11,22 @@ from nicegui import ui
 
 from headrace.client.admin_values import HangingTransaction
 from headrace.client.records import TopicPartition
+from headrace.console import transaction_equivalents
 from headrace.console.confirmation import confirm
 from headrace.console.data_table import Column, DataTable
 from headrace.console.data_transactions import (
     AT_REST,
     TransactionDetail,
     TransactionRow,
-    find_hanging,
     load_transaction,
     load_transactions,
 )
-from headrace.console.equivalents import Equivalent, admin, command
 from headrace.console.equivalents_panel import EquivalentsPanel
 from headrace.console.live import Live
 from headrace.console.page import Page, Visit, named
 from headrace.console.states import card, chip, empty, figure, heading
 from headrace.console.words import count, duration, moment
+from headrace.gateway.v3_transactions import find_hanging
 
 _EVERY_S = 3.0
 _SILENT_MINUTES = 15.0
@@ -59,12 +59,7 @@ def _build(visit: Visit) -> None:
         pass
     Live(lambda: load_transactions(visit.services), partial(_show, visit), every_s=_EVERY_S)
     _hanging_card(visit)
-    EquivalentsPanel(
-        Equivalent(
-            cli=command("kafka-transactions", options={"bootstrap-server": visit.bootstrap}) + " list",
-            python=admin(visit.bootstrap, "print(admin.list_transactions())"),
-        )
-    )
+    EquivalentsPanel(transaction_equivalents.listing(visit.where))
 
 
 def _show(visit: Visit, rows: Sequence[TransactionRow]) -> Callable[[Sequence[TransactionRow]], None] | None:
@@ -113,10 +108,14 @@ def _hanging_card(visit: Visit) -> None:
             minutes.props("outlined dense").style("width: 170px")
             button = ui.button("Look for them", icon="search").props("flat no-caps").classes("hr-plain")
         place = ui.element("div").classes("hr-live")
+    panel = EquivalentsPanel(
+        transaction_equivalents.search(visit.where, _minutes(visit)), title="Look for them elsewhere"
+    )
 
     def look() -> None:
         silent = _SILENT_MINUTES if minutes.value is None else max(float(minutes.value), 0.0)
         visit.remember(hanging=f"{silent:g}")
+        panel.change(transaction_equivalents.search(visit.where, silent))
         place.clear()
         with place:
             Live(partial(find_hanging, visit.services, silent_minutes=silent), partial(_show_hanging, visit, look))
@@ -164,22 +163,9 @@ def _ask_abort(visit: Visit, hanging: HangingTransaction, again: Callable[[], No
         verb="Abort",
         act=partial(visit.services.admin.abort_transaction, hanging),
         done=f"Aborted in {topic}-{partition}.",
-        equivalent=Equivalent(
-            cli=command("kafka-transactions", options={"bootstrap-server": visit.bootstrap})
-            + " "
-            + command("abort", options={"topic": topic, "partition": partition, "start-offset": start}),
-            python="import time\n"
-            + admin(
-                visit.bootstrap,
-                f"found = admin.find_hanging_transactions([({topic!r}, {partition})], now_ms={_NOW}, silent_ms=0)",
-                "for one in found:\n    admin.abort_transaction(one)",
-            ),
-        ),
+        equivalent=transaction_equivalents.abortion_of_hanging(visit.where, topic, partition, start),
         then=again,
     )
-
-
-_NOW = "int(time.time() * 1000)"
 
 
 # --- one of them
@@ -189,16 +175,16 @@ def _build_one(visit: Visit) -> None:
     name = visit.path["transaction"]
     with heading(name, "Transactional id", back=("/transactions", "Transactions")):
         button = ui.button("Abort", icon="block").props("flat no-caps").classes("hr-plain")
-    live = Live(lambda: load_transaction(visit.services, name), partial(_show_one, visit), every_s=_EVERY_S)
+    button.set_visibility(False)
+
+    async def load() -> TransactionDetail:
+        detail = await load_transaction(visit.services, name)
+        button.set_visibility(True)  # where nobody has used the id, there is nothing to abort
+        return detail
+
+    live = Live(load, partial(_show_one, visit), every_s=_EVERY_S)
     button.on_click(partial(_ask_end, visit, name, live))
-    EquivalentsPanel(
-        Equivalent(
-            cli=command("kafka-transactions", options={"bootstrap-server": visit.bootstrap})
-            + " "
-            + command("describe", options={"transactional-id": name}),
-            python=admin(visit.bootstrap, f"print(admin.describe_transaction({name!r}))"),
-        )
-    )
+    EquivalentsPanel(transaction_equivalents.description(visit.where, name))
 
 
 def _show_one(visit: Visit, detail: TransactionDetail) -> Callable[[TransactionDetail], None]:
@@ -257,12 +243,7 @@ def _ask_end(visit: Visit, name: str, live: Live[TransactionDetail]) -> None:
         verb="Abort",
         act=partial(visit.services.admin.force_terminate_transaction, name),
         done="The transaction was aborted.",
-        equivalent=Equivalent(
-            cli=command("kafka-transactions", options={"bootstrap-server": visit.bootstrap})
-            + " "
-            + command("forceTerminateTransaction", options={"transactionalId": name}),
-            python=admin(visit.bootstrap, f"admin.force_terminate_transaction({name!r})"),
-        ),
+        equivalent=transaction_equivalents.abortion(visit.where, name),
         then=lambda: ui.timer(0.01, live.look, once=True),
     )
 

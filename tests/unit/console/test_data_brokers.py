@@ -11,6 +11,7 @@ from headrace.client.admin_values import (
     TopicDescription,
 )
 from headrace.console.data_brokers import broker_views, quorum_rows
+from headrace.model.ids import encode_uuid
 
 ID = UUID(int=7)
 
@@ -51,9 +52,13 @@ def test_the_controller_is_who_leads_the_quorum():
         assert expected == [one.is_controller for one in views]
 
 
-def replica(node_id, end, fetched_ms=-1):
+def replica(node_id, end, fetched_ms=-1, directory_id=ID):
     return QuorumReplica(
-        node_id=node_id, directory_id=ID, log_end_offset=end, last_fetch_ms=fetched_ms, last_caught_up_ms=fetched_ms
+        node_id=node_id,
+        directory_id=directory_id,
+        log_end_offset=end,
+        last_fetch_ms=fetched_ms,
+        last_caught_up_ms=fetched_ms,
     )
 
 
@@ -73,6 +78,14 @@ def test_a_quorum_is_ordered():
         (row.node_id, row.role, row.lag) for row in rows
     ]
     assert [None, 100, 0, None, 500] == [row.fetched_ms for row in rows]
+
+
+def test_voters_of_a_settings_file_have_no_directory():
+    """Is the id of no directory not shown as one?"""
+    voters = (replica(1, 5), replica(2, 5, directory_id=UUID(int=0)))
+    quorum = QuorumDescription(leader_id=1, leader_epoch=6, high_watermark=5, voters=voters, observers=())
+
+    assert [encode_uuid(ID), None] == [row.directory_id for row in quorum_rows(quorum, 0)]
 
 
 def test_a_quorum_without_a_leader():

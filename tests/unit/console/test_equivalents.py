@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from headrace.console import group_equivalents, topic_equivalents
+from headrace.console import group_equivalents, record_equivalents, topic_equivalents, transaction_equivalents
 from headrace.console.data_groups import Reset
 from headrace.console.equivalents import Where, command, curl, segment
 from headrace.console.record_lines import NewRecord
@@ -34,6 +34,7 @@ def test_command_is_quoted():
         ({"method": "DELETE"}, ["curl", "-X", "DELETE", "http://g/p"]),
         ({"body": {"ü": 1}}, ["curl", "-H", "Content-Type: application/json", "-d", '{"ü": 1}', "http://g/p"]),
         ({"method": "STREAM"}, ["curl", "-N", "http://g/p"]),
+        ({"method": "STREAM", "is_quiet": True}, ["curl", "-sS", "-N", "http://g/p"]),
     ],
 )
 def test_curl(given, words):
@@ -72,6 +73,9 @@ def test_settings():
     assert shlex.split(back.curl)[:3] == ["curl", "-X", "DELETE"]
 
 
+BY_TIME = " | sort -t : -k 5,5n -k 3,3n -k 4,4n | tail -n 100"
+
+
 @pytest.mark.parametrize(
     ("query", "options", "url"),
     [
@@ -79,31 +83,60 @@ def test_settings():
         (
             {"start": "last"},
             "--last 100 --max-messages 100 --exit-at-end",
-            "/topics/t/partitions/0/records?offset=-100",
+            f"'http://g:8082/stream/t?since=earliest&until=latest'{BY_TIME}",
         ),
         (
-            {"start": "beginning", "filter": "value.x > 1"},
-            "--from-beginning --max-messages 100 --exit-at-end",
-            "/stream/t?since=earliest&filter=value.x%20%3E%201&max=100",
+            {"start": "beginning", "partition": 1},
+            "--partition 1 --from-beginning --max-messages 100 --exit-at-end",
+            "/stream/t?since=earliest&until=latest&partition=1&max=100",
         ),
         (
             {"start": "offset", "partition": 2, "offset": 7},
             "--partition 2 --offset 7 --max-messages 100 --exit-at-end",
-            "/topics/t/partitions/2/records?offset=7",
+            "/stream/t?last_event_id=t%3A2%3D7&until=latest&partition=2&max=100",
         ),
         (
-            {"start": "time", "time_ms": 1769860800000, "limit": 20},
-            "--since 2026-01-31T12:00:00.000Z --max-messages 20 --exit-at-end",
-            "/stream/t?since=2026-01-31T12%3A00%3A00.000Z&max=20",
+            {"start": "time", "time_ms": 1769860800000, "limit": 20, "partition": 0},
+            "--partition 0 --since 2026-01-31T12:00:00.000Z --max-messages 20 --exit-at-end",
+            "/stream/t?since=2026-01-31T12%3A00%3A00.000Z&until=latest&partition=0&max=20",
         ),
     ],
 )
 def test_records(query, options, url):
-    """Do the command and the request read from where the view does?"""
-    made = topic_equivalents.records(WHERE, RecordQuery(topic="t", **query))
+    """Do the command and the request read from where the view does, and end where it ends?"""
+    made = record_equivalents.records(WHERE, RecordQuery(topic="t", **query))
 
-    assert made.cli == f"kafka-console-consumer --bootstrap-server b:9092 --topic t {options}".strip()
-    assert shlex.split(made.curl)[-1] == f"http://g:8082{url}"
+    tool = "kafka-console-consumer --bootstrap-server b:9092 --topic t --isolation-level read_committed"
+    assert made.cli.splitlines()[-1] == f"{tool} {options}".strip()
+    assert made.curl.replace("'http://g:8082", "").removesuffix("'").endswith(url.replace("'http://g:8082", ""))
+
+
+def test_newest_begin_with_the_oldest_of_them():
+    """Where the view knows how far back the newest go, is no more than that asked for?"""
+    made = record_equivalents.records(WHERE, RecordQuery(topic="t", filter="value.x > 1"), oldest_ms=1769860800000)
+
+    for text in (made.curl, made.python):
+        assert "since=2026-01-31T12%3A00%3A00.000Z&until=latest&filter=value.x%20%3E%201'" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "noted"),
+    [
+        ({}, {}),
+        ({"start": "live"}, dict.fromkeys(("cli", "curl", "python"), "begins with up to 10 earlier records")),
+        ({"start": "beginning", "partition": 0}, {}),
+        ({"start": "beginning"}, {"cli": "sorts them by time", "curl": "sorts them by time"}),
+        ({"start": "offset"}, {"cli": "this reads partition 0", "curl": "sorts them by time"}),
+        ({"filter": "value.x > 1"}, {"cli": "has no filter", "python": "has no filter"}),
+    ],
+)
+def test_what_a_tool_cannot_do_is_said(query, noted):
+    """Does a command that does less than the view say so, and only such a command?"""
+    made = record_equivalents.records(WHERE, RecordQuery(topic="t", **query))
+
+    for way in ("cli", "curl", "python"):
+        notes = "\n".join(line for line in getattr(made, way).splitlines() if line.startswith("#"))
+        assert noted[way] in notes if way in noted else not notes
 
 
 def test_production():
@@ -111,7 +144,7 @@ def test_production():
     record = NewRecord(key=b"k", value=b"it's", headers=[("h", b"1")], partition=2, timestamp=None)
     made = topic_equivalents.production(WHERE, "t", record)
 
-    assert shlex.split(made.cli)[:2] == ["echo", "k:it's"]
+    assert shlex.split(made.cli)[:2] == ["echo", "h:1;k:it's"]
     body = json.loads(shlex.split(made.curl)[-2])
     assert body == {
         "partition_id": 2,
@@ -152,13 +185,24 @@ def test_python_is_python():
         topic_equivalents.config_change(WHERE, name, "a", "'"),
         topic_equivalents.groups(WHERE, name),
         topic_equivalents.production(WHERE, name, record),
+        topic_equivalents.production(WHERE, name, record, record, left=3),
+        transaction_equivalents.listing(WHERE),
+        transaction_equivalents.description(WHERE, name),
+        transaction_equivalents.abortion(WHERE, name),
+        transaction_equivalents.search(WHERE, 15),
+        transaction_equivalents.abortion_of_hanging(WHERE, name, 0, 5),
         group_equivalents.listing(WHERE),
         group_equivalents.description(WHERE, name),
         group_equivalents.deletion(WHERE, name),
         group_equivalents.reset(WHERE, name, Reset(to="time", time_ms=0), {(name, 0): 1}, execute=True),
     ]
-    queries = [RecordQuery(topic=name, start=start, partition=one) for start in STARTS for one in (None, 1)]
-    all_of_them += [topic_equivalents.records(WHERE, query) for query in queries]
+    queries = [
+        RecordQuery(topic=name, start=start, partition=one, filter=test)
+        for start in STARTS
+        for one in (None, 1)
+        for test in ("", 'key == "it\'s"')
+    ]
+    all_of_them += [record_equivalents.records(WHERE, query) for query in queries]
 
     for one in all_of_them:
         ast.parse(one.python)

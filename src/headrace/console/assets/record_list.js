@@ -76,7 +76,8 @@ export default {
       const two = (number) => String(number).padStart(2, "0");
       const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, "0")}`;
       const today = new Date().toDateString() === at.toDateString();
-      return today ? clock : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}`;
+      const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+      return today ? clock : `${day} ${clock.slice(0, 8)}`; // an opened record tells the rest
     },
     full(ms) {
       return ms < 0 ? "" : new Date(ms).toLocaleString() + " · " + new Date(ms).toISOString();

@@ -16,6 +16,10 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+// What cannot be taken back is asked for twice.
+const isDestructive = ({ method, url, body }) =>
+  method === "DELETE" || /[/:]abort(-hanging)?$/.test(url) || (/:reset$/.test(url) && /"execute":\s*true/.test(body ?? ""));
+
 class Explorer {
   constructor(root, document_, known) {
     this.root = root;
@@ -175,7 +179,7 @@ class Explorer {
   async send() {
     if (this.stop) return this.stop();
     const request = this.request();
-    if (request.method === "DELETE" && !confirm(`Really delete? ${request.method} ${request.url}`)) return;
+    if (isDestructive(request) && !confirm(`Really do this? ${request.method} ${request.url}`)) return;
     const abort = new AbortController();
     this.stop = () => abort.abort();
     this.button.textContent = "Stop";

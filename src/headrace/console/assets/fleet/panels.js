@@ -17,7 +17,9 @@ const SENTENCES = {
   opening: "Connecting …",
   reading: "Reading the log …",
   empty: "There are no trucks here yet.",
+  quiet: "No truck has reported lately. Each appears here with its next report.",
 };
+const QUIET_MS = 3_000; // what was reported lately takes a moment to come
 
 const WORDS = {
   speeding: (detail) => detail,
@@ -112,6 +114,12 @@ export class Panels {
       this.dragging = true;
       this.#showClock(this.#sliderTime());
     });
+    this.slider.addEventListener("keydown", (event) => {
+      if (event.key !== "l" || event.ctrlKey || event.metaKey || event.altKey) return;
+      // What was being chosen with the arrow keys is not wanted any more.
+      this.dragging = false;
+      page.live();
+    });
     this.slider.addEventListener("change", () => {
       this.dragging = false;
       const [, end] = this.#span();
@@ -151,18 +159,40 @@ export class Panels {
 
   connection(state, sentence = "") {
     this.root.dataset.connection = state;
+    this.toldAt = performance.now();
     const notice = this.#find(".fleet-notice");
     notice.textContent = sentence || SENTENCES[state] || "";
-    if (state === "empty") {
-      const hint = document.createElement("code");
-      hint.textContent = "headrace demo";
-      notice.append(" The truck example brings some: ", hint);
-    }
+    if (state === "empty") notice.append(...this.#firstSteps());
+  }
+
+  // What fills this map: programs that are told this cluster's address. The demo has a cluster of its own.
+  #firstSteps() {
+    const made = (name, ...inside) => {
+      const element = document.createElement(name);
+      element.append(...inside);
+      return element;
+    };
+    const generator = `headrace python examples/trucks/generator.py ${this.#given}`;
+    return [
+      made("span", "Send some on their way, and have a pipeline look for alerts:"),
+      made("code", generator),
+      made("code", this.#pipeline),
+      made("small", made("code", "headrace demo"), " does not fill this map: it opens one of its own."),
+    ];
+  }
+
+  get #given() {
+    return `--bootstrap-server ${this.root.dataset.bootstrap}`;
+  }
+
+  get #pipeline() {
+    return `headrace pipeline run examples/trucks/fleet.toml ${this.#given}`;
   }
 
   update(now) {
     const { page } = this;
     if (!page.clock) return;
+    this.#hint(now);
     if (!this.dragging) {
       const [begin, end] = this.#span();
       this.slider.value = page.mode === "live" ? 1000 : (1000 * (page.clock - begin)) / (end - begin);
@@ -175,6 +205,13 @@ export class Panels {
     this.#count(now);
     this.#feed();
     this.#choose(now);
+  }
+
+  // Topics without a report look like a map that does not work.
+  #hint(now) {
+    if (this.root.dataset.connection !== "live") return;
+    const isQuiet = !this.page.fleet.trucks.size && now - this.toldAt > QUIET_MS;
+    this.#find(".fleet-notice").textContent = isQuiet ? SENTENCES.quiet : "";
   }
 
   #count(now) {
@@ -207,7 +244,7 @@ export class Panels {
     this.#find(".fleet-alerts ol").replaceChildren(...visible.map((alert) => this.#alert(alert)));
     const none = this.root.dataset.alerts
       ? "Nothing has happened in the last minutes."
-      : "No pipeline looks for events: headrace pipeline run examples/trucks/fleet.toml";
+      : `No pipeline looks for events: ${this.#pipeline}`;
     this.#find(".fleet-none").textContent = visible.length ? "" : none;
   }
 
