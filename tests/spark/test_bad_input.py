@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 
 EARLIEST = {"startingOffsets": "earliest"}
 

@@ -103,19 +103,20 @@ def _everything():
 @pytest.mark.usefixtures("_everything")
 @pytest.mark.timeout(1800)
 def test_demo(tmp_path):
-    """Does a short demo account for every report, show its latency and leave no process behind? R32"""
+    """Does a short demo account for every report, show its latency, and leave no process and no pipeline? R32"""
     with RunningDemo(tmp_path, "--trucks", "40", "--speedup", "60", "--duration", "15") as demo:
         demo.wait_for(demo.processes, "the fleet")
         below = set(descendants(demo.process.pid))
         found = demo.result()
 
     assert found["whole"]
-    assert found["sent"] == found["processed"] + found["dead_lettered"] > 500
-    assert found["dead_lettered"] > 0
+    assert found["sent"] == found["processed"] + found["deadLettered"] > 500
+    assert found["deadLettered"] > 0
     assert 0 == found["lag"]
     assert found["notified"] == sum(found["alerts"].values()) > 0
-    assert 0 < found["latency_p50_ms"] <= found["latency_p99_ms"]
+    assert 0 < found["latencyP50Ms"] <= found["latencyP99Ms"]
     assert set() == {pid for pid in below | demo.seen if is_alive(pid)}
+    assert [] == list((tmp_path / "state" / "headrace" / "pipelines").glob("fleet*"))
 
 
 @pytest.mark.long
@@ -150,6 +151,22 @@ def test_ctrl_c_ends_in_order(tmp_path):
     assert set() == {pid for pid in below if is_alive(pid)}
 
 
+@pytest.mark.usefixtures("_everything")
+@pytest.mark.timeout(1800)
+def test_ctrl_c_before_the_fleet_drives(tmp_path):
+    """Does Ctrl-C while Spark is still starting end everything at once, with a shell's exit code and in a sentence?"""
+    with RunningDemo(tmp_path, "--trucks", "25") as demo:
+        demo.wait_for(lambda: "starting Spark" in demo.said(), "Spark to start")
+        below = set(descendants(demo.process.pid))
+        os.killpg(demo.process.pid, signal.SIGINT)
+        demo.wait_for(lambda: "Headrace: stopping" in demo.said(), "a word")
+        demo.process.wait(PATIENCE_S)
+
+    assert 130 == demo.process.returncode
+    assert "Stopped before the trucks drove." in demo.said()
+    assert set() == {pid for pid in below if is_alive(pid)}
+
+
 def survives(place, kills, chance):
     """Kill programs while a fleet drives; afterwards the account must be whole, record by record."""
     with RunningDemo(place, "--trucks", "50", "--speedup", "30", "--seed", str(chance.randrange(1000))) as demo:
@@ -164,8 +181,8 @@ def survives(place, kills, chance):
         found = demo.result()
 
     assert found["whole"], found
-    assert found["sent"] == found["processed"] + found["dead_lettered"]
-    assert 0 == found["alerts_twice"]
+    assert found["sent"] == found["processed"] + found["deadLettered"]
+    assert 0 == found["alertsTwice"]
     assert 0 == found["lag"]
     assert_outcome(demo)
 

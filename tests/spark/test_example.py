@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_counts_from_topic_to_topic(tmp_path):
-    """Does the example count the reports of each minute that is over, and leave out what is none (R31, R34)?"""
+    """Does the example count the reports of each minute that is over, leave out what is none, and tell (R31, R34)?"""
     with Cluster() as cluster:
         with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
             for truck, second in (("T-1", 1), ("T-1", 21), ("T-1", 61), ("T-2", 2), ("T-2", 600)):
@@ -31,6 +31,9 @@ def test_counts_from_topic_to_topic(tmp_path):
             timeout=240,
         )
         assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("Read 6 records of trucks_gps.")
+        assert "|     T-1|      2|     71.0|" in done.stdout
+        assert "replaced" not in done.stderr
         with KafkaConsumer(
             "trucks_counts",
             bootstrap_servers=cluster.bootstrap,

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.testing.cluster import Cluster
+from headrace.testing.ports import free_port
 from spark.topics import Topics
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -84,7 +84,7 @@ def master(environment, tmp_path):
             processes.append(subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT))
         return log
 
-    port = _free_port()
+    port = free_port()
     address = f"spark://127.0.0.1:{port}"
     try:
         log = run("master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port),
@@ -100,12 +100,6 @@ def master(environment, tmp_path):
         for process in reversed(processes):
             process.terminate()
             process.wait(60)
-
-
-def _free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def _await_words(log, words, processes):

@@ -195,3 +195,18 @@ def test_a_run_from_a_missing_broker_to_a_clean_stop(broker, start, headrace, pl
     assert (place / "died").exists()
     assert not [text for text in again.texts if "died" in text], "the task was tried again, not the query"
     assert sorted(map(int, _values(broker.bootstrap))) == list(range(202))
+
+
+@pytest.mark.timeout(600)
+def test_a_bad_column_is_one_sentence(headrace, place):
+    """Is what Spark refuses told in one line, without the stack trace that pyspark prints?"""
+    text = COPY.replace(
+        'python = "mortal:copied"\ninputs = ["lines"]', 'sql = "SELECT upper(valu) AS value FROM lines"'
+    )
+    (place / "copy.toml").write_text(text)
+    done = headrace("validate", "--spark", "copy.toml", "-m", "local[1]")
+    starting, *said = done.stderr.splitlines()
+
+    assert (1, "", 1) == (done.returncode, done.stdout, len(said)), done.stderr
+    assert starting.startswith("Starting Spark for copy (local[1])")
+    assert said[0].startswith("copy.toml:12: Spark refuses this: A column")

@@ -29,10 +29,19 @@ def reports_of(trait, hours=5):
     return name, [found for one in sent if one.truck_id == name and (found := report_of(Sent(one)))]
 
 
-def row_of(report):
+def packed(reports):
+    """Reports of trucks, with their names, as the watch gets them: rows of lists, packed like Spark's batches are."""
+    from pyarrow import RecordBatch
     from pyspark.sql import Row
+    from stretches import Packing
 
-    return Row(**report._asdict())
+    columns = [{"group": 7, "truck_id": name, **report._asdict()} for name, report in reports]
+    batches = [RecordBatch.from_pylist(columns[begin : begin + 30]) for begin in range(0, len(columns), 30)]
+    return [Row(**row) for batch in Packing(Limits())(iter(batches)) for row in batch.to_pylist()]
+
+
+def ids_in(rows):
+    return [row.alert_id for row in rows]
 
 
 def bench():
@@ -41,37 +50,61 @@ def bench():
     from alerts import TruckWatch
     from pyspark.sql.streaming import TwsTester
 
-    return TwsTester(TruckWatch(Limits()), timeMode="EventTime", eventTimeExtractor=lambda row: row.ts_ms)
+    return TwsTester(TruckWatch(Limits()), timeMode="EventTime", eventTimeExtractor=lambda row: max(row.to_ts_ms))
+
+
+def followed(name, reports):
+    """What the rules say, of one truck."""
+    state, expected = None, []
+    for report in reports:
+        state, alerts = follow(name, state, report, Limits())
+        expected += [alert.alert_id for alert in alerts]
+    return expected
 
 
 @pytest.mark.parametrize("trait", [Trait.SPEEDS, Trait.STALLS, Trait.STRAYS, Trait.FALLS_SILENT, Trait.STUTTERS])
 def test_same_alerts_however_batches_are_cut(trait):
     """Does Spark's processor, fed in random batches with the watermark between them, find what the rules find?"""
     name, reports = reports_of(trait)
-    state, expected = None, []
-    for report in reports:
-        state, alerts = follow(name, state, report, Limits())
-        expected += [alert.alert_id for alert in alerts]
     chance = random.Random(11)
     tester, found, rest = bench(), [], list(reports)
     while rest:
         size = chance.randint(1, 40)
         batch, rest = rest[:size], rest[size:]
-        rows = [row_of(report) for report in batch]
+        rows = [(name, report) for report in batch]
         chance.shuffle(rows)
-        found += [row.alert_id for row in tester.test(name, rows)]
+        found += ids_in(tester.test(7, packed(rows)))
         # As far as the watermark may come: never past a report that is still to arrive.
-        found += [row.alert_id for row in tester.setWatermark(batch[-1].ts_ms - 1)]
+        found += ids_in(tester.setWatermark(batch[-1].ts_ms - 1))
 
-    assert sorted(expected) == sorted(found)
+    assert sorted(followed(name, reports)) == sorted(found)
+
+
+def test_trucks_of_a_group_do_not_mix():
+    """Do trucks that share a state, and come in any order and repeatedly, have the alerts each would have alone?"""
+    fleet = [reports_of(trait) for trait in (Trait.SPEEDS, Trait.STALLS, Trait.STRAYS, Trait.FALLS_SILENT)]
+    rows = sorted(((name, report) for name, reports in fleet for report in reports), key=lambda row: row[1].ts_ms)
+    chance = random.Random(12)
+    tester, found = bench(), []
+    for begin in range(0, len(rows), 100):
+        batch = rows[begin : begin + 100]
+        given = [*batch, *chance.choices(batch, k=10)]
+        chance.shuffle(given)
+        found += ids_in(tester.test(7, packed(given)))
+        found += ids_in(tester.setWatermark(batch[-1][1].ts_ms - 1))
+
+    expected = {one for name, reports in fleet for one in followed(name, reports)}
+    assert len(found) == len(set(found))
+    assert expected <= set(found)
+    assert all(":silent:" in one or ":idle:" in one for one in set(found) - expected)
 
 
 def test_silence_is_noticed_by_the_timer():
     """Is a truck that says nothing any more told of when the watermark has passed, and once?"""
     tester = bench()
-    tester.test("T-1", [row_of(Report(seq, START_MS + seq * 20_000, 52.0, 13.0, 70.0)) for seq in range(3)])
+    tester.test(7, packed(("T-1", Report(seq, START_MS + seq * 20_000, 52.0, 13.0, 70.0)) for seq in range(3)))
     last_ms = START_MS + 40_000
 
-    assert [] == tester.setWatermark(last_ms + 59_999)
-    assert ["T-1:silent:2"] == [row.alert_id for row in tester.setWatermark(last_ms + 60_001)]
-    assert [] == tester.setWatermark(last_ms + 10_000_000)
+    assert [] == ids_in(tester.setWatermark(last_ms + 59_999))
+    assert ["T-1:silent:2"] == ids_in(tester.setWatermark(last_ms + 60_001))
+    assert [] == ids_in(tester.setWatermark(last_ms + 10_000_000))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace.client.admin_values import BROKER_DEFAULT, NewTopic
@@ -66,6 +66,12 @@ class ClusterLink:
         """Let a consumer group show how far a source is processed."""
         offsets = {TopicPartition(topic, number): offset for (topic, number), offset in positions.items()}
         self._loop.run(self._admin.alter_group_offsets(group, offsets))
+
+    def ends(self, places: Iterable[tuple[str, int]]) -> Positions:
+        """Where partitions end now, for those who read what is committed."""
+        wanted = {TopicPartition(*place): "latest" for place in places}
+        found = self._loop.run(self._admin.list_offsets(wanted, "read_committed"))
+        return {(place.topic, place.partition): end.offset for place, end in found.items()}
 
     def starts_of(self, source: Source) -> str:
         """Where a source's group stands, as starting offsets; partitions it never had begin at their beginning."""

@@ -64,6 +64,7 @@ class Transform:
     sql: str = ""
     python: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    deduplicate: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

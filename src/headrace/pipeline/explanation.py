@@ -58,7 +58,8 @@ def describe_transform(transform: Transform) -> str:
     """The statement on one line, or the function."""
     sql = " ".join(transform.sql.split())
     shown = sql if len(sql) <= _SQL_SHOWN else sql[: _SQL_SHOWN - 1] + "…"
-    return shown or f"python {transform.python}"
+    once = f"; once per {', '.join(transform.deduplicate)}" if transform.deduplicate else ""
+    return (shown or f"python {transform.python}") + once
 
 
 def describe_sink(sink: Sink) -> str:

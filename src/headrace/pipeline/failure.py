@@ -24,6 +24,8 @@ _BUSY = "Python worker failed to connect back"
 """Spark gives a Python process ten seconds to start, and has no setting for it."""
 _DEATHS = re.compile(r"Python worker exited unexpectedly|Python worker .*crashed|PYTHON_WORKER_CRASHED")
 _DEATH = "A Python process of Spark died in the middle of its work."
+_KEYS = {"failOnDataLoss=false": "fail_on_data_loss = false below its [source.NAME]"}
+"""What our own sentences advise as an option of the data source, as a pipeline's file says it."""
 _LENGTH_MAX = 500
 _CAUSES_MAX = 32
 
@@ -77,7 +79,7 @@ def sentence_of(text: str) -> str:
     """What went wrong: our own words if a part of Headrace failed, else Python's last word, else Spark's."""
     ours = _OURS.findall(text)
     if ours:
-        return _sentence(ours[-1][1])
+        return _sentence(_with_keys(ours[-1][1]))
     if _DEATHS.search(text):
         return _DEATH
     from_java = _FROM_JAVA.findall(text)
@@ -90,6 +92,13 @@ def sentence_of(text: str) -> str:
         name, message = found[-1]
         return _sentence(f"{name}: {message}{_place(trace)}")
     return _spark_sentence(text)
+
+
+def _with_keys(text: str) -> str:
+    """Our own words with the keys of a pipeline's file in place of the data source's options."""
+    for option, key in _KEYS.items():
+        text = text.replace(option, key)
+    return text
 
 
 def remedy_of(text: str) -> str:

@@ -177,6 +177,7 @@ class _Reading:
             sql=sql,
             python=table.get("python", ""),
             options=table.get("options", {}),
+            deduplicate=_texts(table.get("deduplicate", ())),
         )
 
     def _sink(self, name: str, table: dict[str, Any], trigger: str) -> Sink:

@@ -25,7 +25,7 @@ from headrace.pipeline.fault import FileFault, Mistake
 from headrace.pipeline.graph import steps_in_order
 from headrace.pipeline.schedule import in_words
 from headrace.pipeline.toml_lines import line_of
-from headrace.spark.source import HeadraceSource
+from headrace.spark.session import register_source
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -62,8 +62,8 @@ class Frames:
 
     def build(self) -> None:
         """Build every step that a sink needs; FileFault if Spark does not take one."""
-        # Spark would find the source by its name, but only if Python starts within ten seconds then.
-        self._spark.dataSource.register(HeadraceSource)
+        # The session may be somebody else's.
+        register_source(self._spark)
         for name in steps_in_order(self._pipeline):
             if name in self._pipeline.sources:
                 frame = self._source(self._pipeline.sources[name])
@@ -88,10 +88,13 @@ class Frames:
         if mark is not None:
             good = frame
             frame = self._asking((*here, "watermark"), lambda: good.withWatermark(mark.column, in_words(mark.delay_ms)))
-        if source.deduplicate:
-            marked, unique = frame, list(source.deduplicate)
-            frame = self._asking((*here, "deduplicate"), lambda: marked.dropDuplicatesWithinWatermark(unique))
-        return frame
+        return self._unique(here, frame, source.deduplicate)
+
+    def _unique(self, here: tuple[str, str], frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
+        """A frame without the repeats of what is unique by these columns, if there are any."""
+        if not columns:
+            return frame
+        return self._asking((*here, "deduplicate"), lambda: frame.dropDuplicatesWithinWatermark(list(columns)))
 
     def dead_letters(self, name: str) -> DataFrame:
         """The records of a source that cannot be read or are refused: as they came, with headers that say why."""
@@ -162,6 +165,9 @@ class Frames:
     # --- transforms
 
     def _transform(self, transform: Transform) -> DataFrame:
+        return self._unique(("transform", transform.name), self._transformed(transform), transform.deduplicate)
+
+    def _transformed(self, transform: Transform) -> DataFrame:
         if transform.sql:
             return self._asking(("transform", transform.name, "sql"), lambda: self._spark.sql(transform.sql))
         function = self._function(transform)

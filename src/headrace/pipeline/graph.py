@@ -50,6 +50,11 @@ def _wrong_ways(pipeline: Pipeline) -> Iterator[Mistake]:
         line = line_of(lines, "transform", circle[0])
         yield Mistake(line, f"The transforms {' -> '.join(circle)} wait for each other. Break the circle.")
         return
+    for name, one in pipeline.transforms.items():
+        unmarked = [source for source in pipeline.sources_of(name) if pipeline.sources[source].watermark is None]
+        if one.deduplicate and unmarked:
+            at = line_of(lines, "transform", name, "deduplicate")
+            yield Mistake(at, f"Transform '{name}' needs a watermark of source '{unmarked[0]}' to deduplicate.")
     needed = set(steps_in_order(pipeline))
     for kind, steps in (("source", pipeline.sources), ("transform", pipeline.transforms)):
         for name in steps:

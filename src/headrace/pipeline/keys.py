@@ -174,6 +174,7 @@ TRANSFORM: Mapping[str, Key] = {
     "python": _key(FUNCTION, "A function (inputs, spark, options) -> DataFrame; its module lies beside the file."),
     "inputs": _key(TEXTS, "What it reads.", "for SQL: the names after FROM and JOIN; else required"),
     "options": _key(TABLE, "What the Python function gets as `options`.", "none"),
+    "deduplicate": _key(TEXTS, "As for a source, for the rows of this step alone."),
 }
 
 SINK: Mapping[str, Key] = {

@@ -1,7 +1,9 @@
 """How far a query is: what Spark reports after each batch, and what a person wants to know of it.
 
 Lag in records is where the topics end less where the query is. Lag in seconds is for how long records have been waiting
-for it: we remember when the topics' end was seen where, and look when it passed the point the query has reached.
+for it: we remember when the topics' end was seen where, and look when it passed the point the query has reached. Spark
+reports where topics ended when it planned a batch; a query that falls behind, in ever longer batches, would seem to be
+level with them. So we are told from elsewhere where they end now, if anybody can.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class QueryProgress:
     """None where the topics' ends are not known."""
     lag_ms: int | None
     batch_ms: int
-    state_rows: int
+    state_rows: int | None
+    """None where Spark was told not to count them."""
     late_rows: int
     late_rows_total: int
     watermark: str
@@ -51,22 +54,31 @@ class QueryProgress:
 class Tracker:
     """What is remembered of one query between its batches."""
 
-    __slots__ = ("_heads", "late_total", "pipeline", "positions", "query", "rows_total")
+    __slots__ = ("_counts_state", "_ends", "_heads", "late_total", "pipeline", "positions", "query", "rows_total")
 
-    def __init__(self, pipeline: str, query: str) -> None:
+    def __init__(self, pipeline: str, query: str, *, counts_state: bool = True) -> None:
+        """`counts_state`: whether Spark counts the rows of its state; where it does not, it reports 0."""
+        self._counts_state = counts_state
         self.pipeline = pipeline
         self.query = query
         self.rows_total = 0
         self.late_total = 0
         self.positions: Positions = {}
         """Where the query is: the first offsets it has not processed."""
+        self._ends: Positions = {}
         self._heads: deque[tuple[int, int]] = deque(maxlen=HEADS_MAX)
+
+    def see(self, ends: Positions, *, now_ms: int) -> None:
+        """Take note of where the topics end now."""
+        self._ends = {place: ends[place] for place in self.positions if place in ends}
+        self._heads.append((now_ms, sum(self._ends.values())))
 
     def take(self, report: Mapping[str, Any], *, now_ms: int) -> QueryProgress:
         """What Spark's report of a batch means."""
         sources = report.get("sources", ())
         self.positions = positions_of(sources, "endOffset") or self.positions
         heads = positions_of(sources, "latestOffset")
+        heads |= {place: max(end, heads.get(place, end)) for place, end in self._ends.items()}
         lag = lag_records(self.positions, heads) if heads else None
         rows = int(report.get("numInputRows", 0))
         operators = report.get("stateOperators", ())
@@ -85,7 +97,7 @@ class Tracker:
             lag_records=lag,
             lag_ms=self._waiting_ms(heads, lag, now_ms) if lag is not None else None,
             batch_ms=batch_ms,
-            state_rows=sum(int(one.get("numRowsTotal", 0)) for one in operators),
+            state_rows=sum(int(one.get("numRowsTotal", 0)) for one in operators) if self._counts_state else None,
             late_rows=late,
             late_rows_total=self.late_total,
             watermark=str(report.get("eventTime", {}).get("watermark", "")),

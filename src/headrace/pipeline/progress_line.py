@@ -21,7 +21,7 @@ def cells(progress: QueryProgress) -> tuple[str, ...]:
         "?" if progress.lag_records is None else f"{progress.lag_records:,}",
         "?" if progress.lag_ms is None else seconds(progress.lag_ms),
         seconds(progress.batch_ms),
-        f"{progress.state_rows:,}",
+        "?" if progress.state_rows is None else f"{progress.state_rows:,}",
         f"{progress.late_rows_total:,}",
     )
 

@@ -22,7 +22,8 @@ from headrace.pipeline.failure import SparkTrace, is_death, is_passing, remedy_o
 from headrace.pipeline.fault import PipelineFault
 from headrace.pipeline.graph import query_names, sources_of_query
 from headrace.pipeline.progress import Positions, QueryProgress, Tracker, slowest
-from headrace.pipeline.runs import FAILED, FINISHED, RUNNING, STOPPED, WAITING, Run, save_run
+from headrace.pipeline.runs import FAILED, FINISHED, RUNNING, STARTING, STOPPED, WAITING, Run, save_run
+from headrace.pipeline.settings import STATE_COUNTING
 from headrace.pipeline.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ class Runner:
         self._reports = reports
         self._now_ms = now_ms
         self._queries: dict[str, Query] = {}
-        self._trackers = {name: Tracker(pipeline.name, name) for name in query_names(pipeline)}
+        counts_state = pipeline.spark.get(STATE_COUNTING, "true") != "false"
+        self._trackers = {
+            name: Tracker(pipeline.name, name, counts_state=counts_state) for name in query_names(pipeline)
+        }
         self._seen: dict[str, str] = {}
         self._newest: dict[str, QueryProgress] = {}
         self._committed: dict[str, Positions] = {}
@@ -104,6 +108,8 @@ class Runner:
             if not missing:
                 if told:
                     self._display.say("It is there.")
+                    # Spark takes its time to start, or a query to start again; nobody is waited for meanwhile.
+                    self._tell(STARTING)
                 self._create_topics()
                 return True
             if not is_patient and missing.startswith("topic"):
@@ -244,6 +250,7 @@ class Runner:
 
     def _look(self) -> None:
         """Take what was reported since the last look, and hand it on."""
+        self._see_ends()
         new = []
         for name, query in self._queries.items():
             for report in self._reports(query, self._seen.get(name, "")):
@@ -256,6 +263,16 @@ class Runner:
             self._save()
             self._commit()
             self._publish(new)
+
+    def _see_ends(self) -> None:
+        """Let the trackers know where the topics end by now."""
+        places = {place for tracker in self._trackers.values() for place in tracker.positions}
+        try:
+            ends = self._link.ends(places) if places else {}
+        except HeadraceError:
+            return  # What Spark reports is older, and better than nothing.
+        for tracker in self._trackers.values():
+            tracker.see(ends, now_ms=self._now_ms())
 
     def _commit(self) -> None:
         """Show in each source's group how far all queries that read it are."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import tempfile
 import time
@@ -24,6 +25,8 @@ from headrace.storage.files import RealFiles, RealLock
 STARTING, WAITING, RUNNING = "starting", "waiting", "running"
 STOPPED, FINISHED, FAILED, LOST = "stopped", "finished", "failed", "lost"
 ALIVE = (STARTING, WAITING, RUNNING)
+_KEPT = (".json", ".new", ".log", ".zip", ".stop", ".lock")
+"""What there is of a pipeline in the state directory."""
 _ATTEMPTS_MAX, _PAUSE_S = 20, 0.01
 
 
@@ -126,6 +129,13 @@ def _load(path: Path) -> Run | None:
     if run.is_alive and not is_claimed(run.name):
         return replace(run, state=LOST, reason="The process ended without a word.")
     return run
+
+
+def forget_run(name: str) -> None:
+    """Remove all that is kept of a pipeline that has ended, its default checkpoint included."""
+    for suffix in _KEPT:
+        (state_directory() / f"{name}{suffix}").unlink(missing_ok=True)
+    shutil.rmtree(default_checkpoint(name), ignore_errors=True)
 
 
 def is_claimed(name: str) -> bool:

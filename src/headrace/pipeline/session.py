@@ -16,7 +16,7 @@ from headrace.pipeline.runner import Query, Runner, spark_reports
 from headrace.pipeline.runs import FAILED, Run, claimed, default_checkpoint, log_file, save_run, state_directory
 from headrace.pipeline.schedule import AVAILABLE_NOW
 from headrace.pipeline.settings import code_archive, spark_settings
-from headrace.pipeline.spark_log import output_to
+from headrace.pipeline.spark_log import output_to, quiet_refusals
 from headrace.pipeline.stop_request import StopRequest
 from headrace.spark.session import LOCAL
 
@@ -107,6 +107,7 @@ def open_session(pipeline: Pipeline, master: str, display: Display) -> SparkSess
     from headrace.spark.session import spark_session  # noqa: PLC0415
 
     settings = spark_settings(pipeline)
+    quiet_refusals()
     if is_submitted():
         return _furnished(spark_session(pipeline.name, master, settings | submitted_settings()), pipeline)
     log = log_file(pipeline.name)

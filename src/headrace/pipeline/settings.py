@@ -13,6 +13,9 @@ from headrace.pipeline.declaration import Pipeline
 CODE_BYTES_MAX = 16 * 1024 * 1024
 """Python files beside a pipeline file that are sent to the workers; more than this is no source code."""
 
+STATE_COUNTING = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
+"""Whether Spark counts the rows of its state, for which it asks RocksDB once more for every row that changes."""
+
 TIME_ZONE = "UTC"
 """Days and hours of partitions mean the same on every machine."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _OUT, _ERROR = 1, 2
+_REFUSALS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers on which pyspark prints every error of a statement, with its stack trace, before it raises it."""
+_NEVER = logging.CRITICAL + 1
+
+
+def quiet_refusals() -> None:
+    """Keep pyspark from printing the errors it raises: a run tells each in a sentence, and the whole of it with -v."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415  Only now pyspark is sure to be there.
+
+    for name in _REFUSALS:
+        # By pyspark's own way: a logger made by Python's would not understand what pyspark tells it.
+        PySparkLogger.getLogger(name).setLevel(_NEVER)
 
 
 @contextmanager

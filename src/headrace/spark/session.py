@@ -31,6 +31,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
+    # A batch then writes what it changed, not everything RocksDB has: batches end in two thirds of the time.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -39,6 +41,7 @@ SETTINGS: Mapping[str, str] = {
 LOCAL = "local[*,4]"
 """All cores, and as many attempts for a task as Spark gives it on a cluster: in one process it would be a single one,
 and a Python worker that dies would end the query."""
+_REGISTRY = "org.apache.spark.sql.execution.datasources.DataSourceManager"
 _LOCAL: Mapping[str, str] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -61,12 +64,24 @@ def spark_session(name: str, master: str = LOCAL, conf: Mapping[str, str] | None
     for key, value in session_settings(master, conf or {}).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    # Spark would find the source by its name too, with a process that it gives ten seconds to start; on a busy machine
-    # it does not, and the session remembers that there is no such source.
+    register_source(session)
+    return session
+
+
+def register_source(session: SparkSession) -> None:
+    """Make the source known to a session, without warnings that it is known twice.
+
+    Spark would find it by its name too, with a process that it gives ten seconds to start; on a busy machine it does
+    not, and the session remembers that there is no such source. Every query that starts registers it again in a session
+    of its own, so the logger that warns stays quiet.
+    """
     from headrace.spark.source import HeadraceSource  # noqa: PLC0415
 
+    jvm = session._jvm  # noqa: SLF001  pyspark itself sets the level of all loggers, but not of one alone.
+    assert jvm is not None, "the session runs in a JVM of ours"
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(_REGISTRY, log4j.Level.ERROR)
     session.dataSource.register(HeadraceSource)
-    return session
 
 
 def session_settings(master: str, conf: Mapping[str, str], *, cores: int | None = None) -> dict[str, str]:

@@ -24,6 +24,7 @@ sql = "SELECT * FROM late JOIN notes ON true"
 [transform.late]
 python = "late:find"
 inputs = "gps"
+deduplicate = ["truck_id", "ts"]
 [sink.out]
 from = "both"
 topic = "out"
@@ -57,7 +58,7 @@ def test_the_graph_in_words():
 
     assert lines == [
         GPS,
-        "transform late <- gps python late:find",
+        "transform late <- gps python late:find; once per truck_id, ts",
         'source notes pattern notes_.*; string; from offsets {"notes_a": {"0": 7}}; group fleet-notes',
         "transform both <- late, notes SELECT * FROM late JOIN notes ON true",
         "sink out <- both topic out; key truck_id; exactly once; append; every 1 second",

@@ -3,6 +3,7 @@
 import pytest
 
 from headrace.pipeline.failure import is_absence, is_death, remedy_of, sentence_of, sql_line, text_of, trace_of
+from headrace.spark.offsets import data_lost
 
 SOURCE = """\
 [STREAM_FAILED] Query [id = 7, runId = 8] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] \
@@ -130,3 +131,12 @@ def test_deaths():
     """Is a worker that was killed told from code that failed?"""
     assert is_death(DEATH)
     assert not is_death(TASK)
+
+
+def test_options_are_the_keys_of_the_file():
+    """Does advice to set an option of the data source name the key that a pipeline's file has for it?"""
+    lost = data_lost(["the topic 'lines' is gone"])
+    said = sentence_of(f"Traceback (most recent call last):\n{type(lost).__module__}.DataLost: {lost}")
+
+    assert "failOnDataLoss" not in said
+    assert "set fail_on_data_loss = false below its [source.NAME] and start again" in said

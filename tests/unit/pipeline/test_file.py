@@ -153,6 +153,10 @@ def replaced(old, new):
         ),
         ("fleet.toml:15: Source 'gps' lacks a schema.", replaced("schema = ", "# ")),
         ("fleet.toml:19: Source 'gps' needs a watermark to deduplicate.", replaced("watermark = {", "# {")),
+        (
+            "fleet.toml:36: Transform 'alerts' needs a watermark of source 'names' to deduplicate.",
+            replaced('inputs = ["clean"', 'deduplicate = "truck_id"\ninputs = ["clean"'),
+        ),
         ("fleet.toml:18: 'watermark' of [source.gps] must be { column", replaced('delay = "2', 'wait = "2')),
         ("fleet.toml:21: 'max_records_per_batch' of [source.gps] must be a whole", replaced("= 1000", '= "many"')),
         ("fleet.toml:22: 'starting' of [source.gps] must be 'earliest'", replaced("2026-11-15T20:00:00Z", '"soon"')),

@@ -45,6 +45,15 @@ def test_a_report_becomes_progress():
     assert QueryProgress.from_document(json.loads(json.dumps(progress.document()))) == progress
 
 
+def test_state_that_nobody_counts():
+    """Where Spark was told not to count its state, is that unknown rather than nothing, in documents and lines?"""
+    progress = Tracker("fleet", "alerts", counts_state=False).take(report(), now_ms=0)
+
+    assert progress.state_rows is None
+    assert QueryProgress.from_document(json.loads(json.dumps(progress.document()))) == progress
+    assert "? state rows" in line(progress)
+
+
 def test_how_long_records_have_waited():
     """Is the lag in seconds the time since the topics' end passed the point the query is at?"""
     tracker = Tracker("fleet", "alerts")
@@ -59,6 +68,17 @@ def test_how_long_records_have_waited():
     ]
 
     assert waited == [0, 5000, 4000, 0]
+
+
+def test_a_query_that_falls_behind():
+    """Are records counted, and the time they wait, that came while a long batch was under way?"""
+    tracker = Tracker("fleet", "alerts")
+    tracker.take(report(end=10, latest=10), now_ms=0)
+    for now_ms in (1000, 2000, 3000):
+        tracker.see({("t", 0): 10 + now_ms // 10}, now_ms=now_ms)
+    progress = tracker.take(report(batch=2, end=200, latest=200), now_ms=3000)
+
+    assert (progress.lag_records, progress.lag_ms) == (110, 1000)
 
 
 def test_reports_without_offsets():

@@ -10,7 +10,7 @@ from headrace.pipeline import runner as module
 from headrace.pipeline.fault import PipelineFault
 from headrace.pipeline.file import parse_pipeline
 from headrace.pipeline.runner import Runner
-from headrace.pipeline.runs import Run, find_run
+from headrace.pipeline.runs import Run, claimed, find_run
 
 TEXT = """\
 [pipeline]
@@ -90,6 +90,11 @@ class Link:
     def commit(self, group, positions):
         self.committed.append((group, dict(positions)))
 
+    def ends(self, places):
+        if self.refuses:
+            raise NoBroker("Nothing answers")
+        return dict.fromkeys(places, 100)
+
     def publish(self, topic, documents):
         if self.refuses:
             raise NoBroker("Nothing answers")
@@ -151,6 +156,17 @@ def test_a_run_ends_when_all_queries_have(make):
     assert len(display.new) == 6
     assert link.committed == [("fleet-gps", {("t", 0): 2}), ("fleet-gps", {("t", 0): 6})]
     assert ("__pipeline_progress", "fleet/dead_letters.gps", 1) in link.published
+
+
+def test_lag_is_that_of_now(make):
+    """Is the lag counted from where the topics end now, and unknown only where nobody can say?"""
+    runner, _, display = make()
+    refused, _, shown = make(link=Link(refuses=True))
+    for one in (runner, refused):
+        one.supervise({name: Query(looks=2, offsets=(3, 8)) for name in NAMES}.__getitem__)
+
+    assert [92] * 3 == [progress.lag_records for progress in display.new if progress.batch_id == 1]
+    assert [None] * 6 == [progress.lag_records for progress in shown.new]
 
 
 def test_a_failure_ends_the_run(make):
@@ -270,3 +286,19 @@ def test_progress_nobody_takes_is_no_failure(make):
 
     assert runner.supervise({name: Query(looks=2) for name in NAMES}.__getitem__) == 0
     assert len([text for text in display.said if text.startswith("No more progress goes to")]) == 1
+
+
+def test_what_came_is_not_waited_for_any_more(make):
+    """Is a run that waited called starting once all is there, while Spark is not up yet?"""
+    runner, link, _ = make(Link(topics=()))
+    told = []
+
+    def arrive(_):
+        told.append((find_run("fleet").state, find_run("fleet").reason))
+        link.names = ("t",)
+
+    runner._stop.wait = arrive
+    with claimed("fleet"):
+        assert runner.await_cluster()
+        assert told == [("waiting", "Waiting for topic 't' at localhost:9092.")]
+        assert (find_run("fleet").state, find_run("fleet").reason) == ("starting", "")

@@ -73,3 +73,20 @@ def test_without_a_home(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "elsewhere"))
 
     assert runs.state_directory().is_relative_to(tmp_path / "elsewhere")
+
+
+def test_a_run_is_forgotten():
+    """Does nothing stay of a pipeline that is forgotten, and everything of one whose name begins alike?"""
+    for name in ("fleet-demo", "fleet"):
+        with runs.claimed(name):
+            runs.save_run(Run(name=name, file="f", brokers="b", state=runs.STOPPED))
+            runs.log_file(name).touch()
+            runs.ask_to_stop(name)
+        (runs.state_directory() / f"{name}.zip").touch()
+        (runs.state_directory() / "checkpoints" / name).mkdir(parents=True)
+    runs.forget_run("fleet-demo")
+    runs.forget_run("fleet-demo")
+
+    assert [run.name for run in runs.known_runs()] == ["fleet"]
+    assert not list(runs.state_directory().rglob("fleet-demo*"))
+    assert len(list(runs.state_directory().rglob("fleet*"))) == 6

@@ -8,7 +8,7 @@ from headrace.records.build import NewRecord, build_batch
 from headrace.spark.catalog import Catalog
 from headrace.spark.option_table import source_options
 from headrace.spark.positions import EARLIEST, LATEST
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from headrace.records.walk import walk
 from headrace.spark.fetching import BARREN_MAX, NO_LEADER, Fetching, FetchRules, _Reading
 from headrace.spark.links import Links
 from headrace.spark.offsets import DataLost, Range
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 from headrace.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from headrace.wire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 
