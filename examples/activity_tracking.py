@@ -3,6 +3,7 @@
 bin/headrace python examples/activity_tracking.py [bootstrap servers]
 """
 
+import os
 import sys
 from collections import Counter, defaultdict
 from itertools import islice
@@ -18,6 +19,7 @@ ACTIVITY = (
     ("bob", "view", "/lamps"),
     ("ada", "buy", "/lamps/12"),
 )
+READERS = {"auto_offset_reset": "earliest", "key_deserializer": "str", "value_deserializer": "json"}
 
 
 def record_activity(bootstrap: str) -> None:
@@ -29,10 +31,7 @@ def record_activity(bootstrap: str) -> None:
 
 def activity(bootstrap: str, application: str) -> KafkaConsumer:
     """What was recorded since the application last looked, at first everything; each has a place of its own."""
-    readers = {"key_deserializer": "str", "value_deserializer": "json"}
-    return KafkaConsumer(
-        TOPIC, bootstrap_servers=bootstrap, group_id=application, auto_offset_reset="earliest", **readers
-    )
+    return KafkaConsumer(TOPIC, bootstrap_servers=bootstrap, group_id=application, **READERS)
 
 
 def main(bootstrap: str) -> None:
@@ -56,4 +55,4 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["localhost:9092"])
+    main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")])

@@ -3,6 +3,7 @@
 bin/headrace python examples/administration.py [bootstrap servers]
 """
 
+import os
 import sys
 
 from headrace import ConfigResource, KafkaAdmin, NewTopic, TopicPartition
@@ -28,4 +29,4 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["localhost:9092"])
+    main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")])

@@ -4,6 +4,7 @@ bin/headrace python examples/async_echo.py [bootstrap servers]
 """
 
 import asyncio
+import os
 import sys
 
 from headrace import AsyncKafkaConsumer, AsyncKafkaProducer
@@ -34,4 +35,4 @@ async def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:] or ["localhost:9092"]))
+    asyncio.run(main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")]))

@@ -7,6 +7,7 @@ Plain confluent-kafka: nothing in here knows that the broker is Headrace.
 """
 
 import argparse
+import os
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
@@ -21,7 +22,7 @@ def send(bootstrap: str, topic: str, events: list[str]) -> None:
     for event in events:
         producer.produce(topic, value=event.encode(), on_delivery=stored)
     if producer.flush(30):
-        raise SystemExit(f"No answer from {bootstrap}. Is a broker running? Start it with: bin/headrace server start")
+        raise SystemExit(f"No answer from {bootstrap}. Is a broker running? Start it with: bin/headrace start")
 
 
 def read(bootstrap: str, topic: str) -> None:
@@ -43,16 +44,14 @@ def read(bootstrap: str, topic: str) -> None:
 def main() -> None:
     """Parse and do."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bootstrap-server", default="localhost:9092")
+    parser.add_argument("--bootstrap-server", default=os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092"))
     parser.add_argument("--topic", default="first-events")
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("send", help="send events").add_argument("events", nargs="+")
     actions.add_parser("read", help="read all events back")
     options = parser.parse_args()
-    if options.action == "send":
-        send(options.bootstrap_server, options.topic, options.events)
-    else:
-        read(options.bootstrap_server, options.topic)
+    where = options.bootstrap_server, options.topic
+    send(*where, options.events) if options.action == "send" else read(*where)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ bin/headrace python examples/log_collection.py [bootstrap servers]
 """
 
 import logging
+import os
 import sys
 import tempfile
 from itertools import islice
@@ -54,4 +55,4 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["localhost:9092"])
+    main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")])

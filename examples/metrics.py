@@ -3,6 +3,7 @@
 bin/headrace python examples/metrics.py [bootstrap servers]
 """
 
+import os
 import sys
 import time
 from collections import defaultdict
@@ -53,4 +54,4 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["localhost:9092"])
+    main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")])

@@ -4,6 +4,7 @@ bin/headrace python examples/publish_subscribe.py [bootstrap servers]
 """
 
 import asyncio
+import os
 import sys
 
 from headrace import AsyncKafkaAdmin, AsyncKafkaConsumer, AsyncKafkaProducer, NewTopic
@@ -43,4 +44,4 @@ async def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:] or ["localhost:9092"]))
+    asyncio.run(main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")]))

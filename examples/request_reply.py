@@ -3,6 +3,7 @@
 bin/headrace python examples/request_reply.py [bootstrap servers]
 """
 
+import os
 import sys
 from itertools import islice
 from threading import Thread
@@ -28,8 +29,7 @@ def answer_requests(bootstrap: str, count: int) -> None:
     ):
         for request in islice(requests, count):
             sent = dict(request.headers)
-            number = [("correlation-id", sent["correlation-id"])]
-            producer.send(sent["reply-to"].decode(), PRICES.get(request.value), headers=number)
+            producer.send(sent.pop("reply-to").decode(), PRICES.get(request.value), headers=list(sent.items()))
 
 
 def main(bootstrap: str) -> None:
@@ -56,4 +56,4 @@ def main(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["localhost:9092"])
+    main(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")])

@@ -44,4 +44,16 @@ query = (
     .start()
 )
 query.awaitTermination()
+done = sum(progress.numInputRows for progress in query.recentProgress)
+print(f"Read {done} records of trucks_gps. What trucks_counts holds, the newest minutes first:")
+(
+    spark.read.format("headrace")
+    .option("kafka.bootstrap.servers", broker)
+    .option("subscribePattern", "trucks_counts")  # It is there once a minute is over.
+    .option("valueFormat", "json")
+    .schema("minute timestamp, truck_id string, reports long, speed_kmh double")
+    .load()
+    .orderBy(f.desc("minute"), "truck_id")
+    .show()
+)
 spark.stop()

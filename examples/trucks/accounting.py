@@ -8,6 +8,7 @@ all is there, or until nothing came for --patience seconds, and says what it fou
 
 import argparse
 import json
+import os
 import sys
 import time
 from dataclasses import asdict
@@ -131,7 +132,7 @@ def show(verdict: Verdict, stored: int, ledger: dict[str, Any]) -> None:
 def main() -> int:
     """Parse and audit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bootstrap-server", default="localhost:9092")
+    parser.add_argument("--bootstrap-server", default=os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092"))
     parser.add_argument("--ledger", type=Path, required=True, help="the file the generator writes at its end")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds without a record that end the wait")
     parser.add_argument("--report", type=Path, help="a file for the result as JSON")

@@ -8,12 +8,12 @@ the truck, the kind and the report it began with, so a repeated alert is recogni
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from geography import fences_around
+from geography import fences_at
 
 SPEEDING, IDLE, SILENT, ENTER, LEAVE = "speeding", "idle", "silent", "geofence_enter", "geofence_leave"
 KINDS = (SPEEDING, IDLE, SILENT, ENTER, LEAVE)
 
-_STANDING_KMH = 3.0
+STANDING_KMH = 3.0
 _NEVER = -1
 
 
@@ -50,14 +50,6 @@ class TruckState(NamedTuple):
     told_silent: bool
     fences: str
     """The fences it is in, in order, separated by commas."""
-    timer_ms: int = _NEVER
-    """The timer that is set, or -1."""
-
-
-STATE_SCHEMA = (
-    "seq bigint, ts_ms bigint, lat double, lon double, is_speeding boolean, idle_seq bigint, idle_ms bigint, "
-    "told_idle boolean, told_silent boolean, fences string, timer_ms bigint"
-)
 
 
 class Alert(NamedTuple):
@@ -79,32 +71,38 @@ ALERT_SCHEMA = (
 
 
 def follow(truck_id: str, state: TruckState | None, report: Report, limits: Limits) -> tuple[TruckState, list[Alert]]:
-    """Take a report in; one that was taken before, or is older than the newest, changes nothing."""
-    fences = ",".join(sorted(fences_around(report.lat, report.lon)))
-    stands = report.speed_kmh < _STANDING_KMH
+    """Take a report in; one that was taken before, or is older than the newest, changes nothing.
+
+    This runs for every report of the fleet, so what a report usually is costs little: nothing due, nothing crossed.
+    """
+    seq, ts_ms, lat, lon, speed_kmh = report
+    fences = fences_at(lat, lon)
+    is_speeding = speed_kmh > limits.speed_kmh
+    stands = speed_kmh < STANDING_KMH
     if state is None:
         # Where a truck is first seen it has not just come to.
-        return _seen(report, limits, fences, report.seq if stands else _NEVER, report.ts_ms), []
-    if report.seq <= state.seq:
+        idle_seq = seq if stands else _NEVER
+        return TruckState(seq, ts_ms, lat, lon, is_speeding, idle_seq, ts_ms, False, False, fences), []
+    if seq <= state.seq:
         return state, []
-    state, alerts = elapse(truck_id, state, report.ts_ms, limits)
-    alerts += _events(truck_id, state, report, fences, limits)
-    keeps_standing = stands and state.idle_seq != _NEVER
-    after = _seen(
-        report,
-        limits,
-        fences,
-        state.idle_seq if keeps_standing else report.seq if stands else _NEVER,
-        state.idle_ms if keeps_standing else report.ts_ms,
-    )
-    return after._replace(told_idle=keeps_standing and state.told_idle, timer_ms=state.timer_ms), alerts
+    state, alerts = elapse(truck_id, state, ts_ms, limits)
+    if (is_speeding and not state.is_speeding) or fences != state.fences:
+        alerts += _events(truck_id, state, report, fences, limits)
+    told_idle = False
+    if not stands:
+        idle_seq, idle_ms = _NEVER, ts_ms
+    elif state.idle_seq == _NEVER:
+        idle_seq, idle_ms = seq, ts_ms
+    else:
+        idle_seq, idle_ms, told_idle = state.idle_seq, state.idle_ms, state.told_idle
+    return TruckState(seq, ts_ms, lat, lon, is_speeding, idle_seq, idle_ms, told_idle, False, fences), alerts
 
 
-def _seen(report: Report, limits: Limits, fences: str, idle_seq: int, idle_ms: int) -> TruckState:
-    is_speeding = report.speed_kmh > limits.speed_kmh
-    return TruckState(
-        report.seq, report.ts_ms, report.lat, report.lon, is_speeding, idle_seq, idle_ms, False, False, fences
-    )
+def go_to(state: TruckState, seq: int, ts_ms: int, lat: float, lon: float) -> TruckState:
+    """Go to the last report of a stretch (stretches.py) whose first was followed, unless it was passed already."""
+    if seq <= state.seq:
+        return state
+    return TruckState(seq, ts_ms, lat, lon, state.is_speeding, _NEVER, ts_ms, False, False, state.fences)
 
 
 def _events(truck_id: str, state: TruckState, report: Report, fences: str, limits: Limits) -> Iterator[Alert]:

@@ -7,6 +7,7 @@ An application of its own: it knows the topics and nothing else. Where nobody lo
 """
 
 import argparse
+import os
 import shutil
 import signal
 import sys
@@ -143,7 +144,7 @@ def _painted(line: str, colour: str) -> str:
 def main() -> int:
     """Parse and show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bootstrap-server", default="localhost:9092")
+    parser.add_argument("--bootstrap-server", default=os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092"))
     parser.add_argument("--once", action="store_true", help="print what is known now, and end")
     parser.add_argument("--note", default="", help="a line for the bottom of the screen")
     options = parser.parse_args()

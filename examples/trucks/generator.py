@@ -7,6 +7,7 @@ Stops at the end of --duration, or at Ctrl-C; then everything sent is acknowledg
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -115,7 +116,7 @@ def _write(path: Path, ledger: dict[str, Any]) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bootstrap-server", default="localhost:9092")
+    parser.add_argument("--bootstrap-server", default=os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092"))
     parser.add_argument("--trucks", type=int, default=200)
     parser.add_argument("--every", type=float, default=EVERY_MS / 1000, help="seconds between two reports of a truck")
     parser.add_argument("--speedup", type=float, default=1.0, help="how much faster the fleet's clock runs")

@@ -12,7 +12,7 @@ Point = tuple[float, float]
 
 _STEP_KM = 25.0
 """A great circle is drawn as straight pieces of about this length: the error in between is metres."""
-_CELL_DEGREES = 0.1
+CELL_DEGREES = 0.1
 """Corridors are known by the cells they cross: about 11 km high and 6 to 8 km wide in these latitudes."""
 _BESIDE_CELLS = 1
 """How many cells beside the line still count as on it."""
@@ -79,7 +79,7 @@ def corridor_way(corridor: str) -> tuple[list[Point], list[int]]:
 
 
 def _cell(lat: float, lon: float) -> tuple[int, int]:
-    return floor(lat / _CELL_DEGREES), floor(lon / _CELL_DEGREES)
+    return floor(lat / CELL_DEGREES), floor(lon / CELL_DEGREES)
 
 
 @cache
@@ -115,6 +115,18 @@ def fences_around(lat: float, lon: float) -> frozenset[str]:
     if cell in corridor_cells():
         inside.append(ON_CORRIDORS)
     return frozenset(inside)
+
+
+@cache
+def fences_of_cell(cell: tuple[int, int]) -> tuple[tuple[str, ...], str]:
+    """The hubs that may be near a cell, and in which fences a point of it lies that is in no hub's yard."""
+    return tuple(_hubs_by_cell().get(cell, ())), ON_CORRIDORS if cell in corridor_cells() else ""
+
+
+def fences_at(lat: float, lon: float) -> str:
+    """The names of the geofences a point lies in, in order, separated by commas."""
+    hubs, others = fences_of_cell(_cell(lat, lon))
+    return ",".join(sorted(fences_around(lat, lon))) if hubs else others
 
 
 def region_cells() -> list[tuple[int, int, str]]:

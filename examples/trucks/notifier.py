@@ -106,7 +106,7 @@ def notify(consumer: KafkaConsumer, journal: Journal, deliver: Deliver, ended: t
 def main() -> int:
     """Parse and notify."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bootstrap-server", default="localhost:9092")
+    parser.add_argument("--bootstrap-server", default=os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092"))
     parser.add_argument("--webhook", help="where alerts are posted, instead of printing them")
     parser.add_argument("--journal", type=Path, default=Path("notified.txt"), help="remembers what was delivered")
     parser.add_argument("--group", default="notifier")

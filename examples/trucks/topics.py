@@ -1,5 +1,6 @@
 """The fleet's topics: one per stage, made before anybody sends."""
 
+import os
 import sys
 
 from headrace import KafkaAdmin, KafkaError, NewTopic
@@ -41,4 +42,4 @@ def make_topics(bootstrap: str) -> None:
 
 
 if __name__ == "__main__":
-    make_topics(*sys.argv[1:] or ["localhost:9092"])
+    make_topics(*sys.argv[1:] or [os.environ.get("HEADRACE_BOOTSTRAP_SERVERS", "localhost:9092")])

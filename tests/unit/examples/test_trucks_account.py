@@ -73,3 +73,13 @@ def test_alerts():
 
     assert ({"idle": 1, "speeding": 1}, 1) == (verdict.alerts, verdict.alerts_twice)
     assert not verdict.is_whole
+
+
+def test_latencies_are_those_of_all_reports():
+    """Do the last of many reports count as much as the first, and are long latencies told to a tenth of a second?"""
+    account = Account()
+    for seq in range(1_100_000):
+        account.add_position("T-1", seq, 5 if seq < 400_000 else 25_678)
+    verdict = account.verdict({"T-1": 1_100_000})
+
+    assert (25_600, 25_600) == (verdict.latency_p50_ms, verdict.latency_p99_ms)

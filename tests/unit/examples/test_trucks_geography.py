@@ -10,9 +10,12 @@ from geography import (
     corridor_way,
     distance_km,
     fences_around,
+    fences_at,
     great_circle,
     region_cells,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 from places import CORRIDORS, HUBS, PLACES
 
 
@@ -61,6 +64,12 @@ def test_fences():
     for name in HUBS:
         assert name in fences_around(*beside(point(name), 45, 11.5))
         assert name not in fences_around(*beside(point(name), 45, 12.5))
+
+
+@given(st.floats(45, 56), st.floats(2, 20))
+def test_names_of_fences_are_those_around(lat, lon):
+    """Are the names of a point's fences, which are looked up by its cell, the fences around it?"""
+    assert fences_at(lat, lon) == ",".join(sorted(fences_around(lat, lon)))
 
 
 def test_regions_follow_the_nearest_place():

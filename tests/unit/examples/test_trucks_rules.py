@@ -6,10 +6,8 @@ from alert_rules import (
     LEAVE,
     SILENT,
     SPEEDING,
-    STATE_SCHEMA,
     Limits,
     Report,
-    TruckState,
     elapse,
     follow,
     wakes_at,
@@ -96,11 +94,6 @@ def test_wakes_at_the_next_event_of_time():
     assert [60_000, 60_000, 600_000, None] == [
         wakes_at(state, LIMITS) for state in (driving, standing, told_silent, told_all)
     ]
-
-
-def test_schema_is_that_of_the_state():
-    """Has Spark's schema of the state the fields of the state, in order?"""
-    assert list(TruckState._fields) == [column.split()[0] for column in STATE_SCHEMA.split(", ")]
 
 
 REPORTS = st.lists(
