@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from headrace.testing.probe import answers, free_port
+from headrace.testing.ports import free_port
+from headrace.testing.probe import answers
 
 START_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 60.0

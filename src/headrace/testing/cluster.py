@@ -13,8 +13,9 @@ import asyncio
 import shutil
 import tempfile
 import threading
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 from headrace.broker.broker import Broker
 from headrace.broker.faults import Fault
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 Result = TypeVar("Result")
+FaultKind = Literal["refuse", "delay", "drop", "drop_reply"]
 
 _START_S = 30.0
 _STARTS_MAX = 5
@@ -272,14 +274,16 @@ class Cluster:
     def fail_next(
         self,
         api: int | str,
-        kind: Literal["refuse", "delay", "drop", "drop_reply"] = "refuse",
+        kind: FaultKind = "refuse",
         *,
         delay_s: float = 0.0,
         times: int = 1,
         node: int | None = None,
     ) -> None:
         """Let the next requests of an API (its key, or its name such as "Produce") be refused, delayed or dropped."""
-        key = api if isinstance(api, int) else _KEYS[api.lower()]
+        if kind not in get_args(FaultKind):
+            raise ValueError(f"{kind!r} is no fault. There are: {', '.join(get_args(FaultKind))}.")
+        key = api if isinstance(api, int) else _key_of(api)
         fault = Fault(kind=kind, delay_s=delay_s)
         for one in self.brokers if node is None else [node]:
             self.ask(lambda broker: broker.faults.arm(key, fault, times=times), node=one)
@@ -293,6 +297,15 @@ class Cluster:
         """Let every write fail with ENOSPC until told otherwise."""
         for one in self.nodes if node is None else [node]:
             self._files[one].full = full
+
+
+def _key_of(api: str) -> int:
+    key = _KEYS.get(api.lower())
+    if key is None:
+        near = get_close_matches(api.lower(), _KEYS, n=1)
+        meant = f" Did you mean {APIS[_KEYS[near[0]]].name}?" if near else ""
+        raise ValueError(f"{api!r} is no API of Kafka's.{meant}")
+    return key
 
 
 async def _settle() -> None:

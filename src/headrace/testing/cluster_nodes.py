@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -10,6 +9,7 @@ from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.settings.cluster_size import replication_settings, voters_among
 from headrace.storage.files import RealFiles
 from headrace.storage.meta_properties import MetaProperties, read_meta, write_meta
+from headrace.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class ClusterNodes:
         """Choose new ports for those that must be known before anybody starts; whether there are any to choose."""
         if len(self._nodes) == 1 or self.ports:
             return False
-        self._controllers = dict(zip(self._voters, _free_ports(len(self._voters)), strict=True))
+        self._controllers = dict(zip(self._voters, free_ports(len(self._voters)), strict=True))
         return True
 
     def format(self, directory: Path) -> None:
@@ -103,16 +103,6 @@ class ClusterNodes:
 
 def _log_dir(directory: Path, node: int) -> Path:
     return directory / f"node-{node}"
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def _fresh_id() -> UUID:

@@ -13,13 +13,6 @@ _CORRELATION_ID: Final = 7
 _RESPONSE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 def answers(port: int, *, host: str = "127.0.0.1", timeout_s: float = 5.0) -> bool:
     """Whether a broker on this port answers an ApiVersions request."""
     try:

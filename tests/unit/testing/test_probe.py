@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headrace.testing.probe import answers, free_port, led_partitions
+from headrace.testing.ports import free_port
+from headrace.testing.probe import answers, led_partitions
 
 
 @contextmanager
