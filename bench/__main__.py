@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from bench import cluster_plan, plan, spark_plan, streams
+from bench.client_workloads import EXTRAS, Clients
 from bench.cluster_workloads import Loss, measure_cluster_footprint
 from bench.footprint import measure_footprint
 from bench.group_workloads import Commits, Copy, warm_up_groups
@@ -254,12 +255,24 @@ def _workloads(choice: Choice, place: Path) -> Iterator[list[Workload]]:
     """What was asked for; Spark's workloads come with the application they run in."""
     if not choice.spark:
         every = cluster_plan.cluster_workloads if choice.cluster else plan.workloads
-        yield [work for work in every(quick=choice.quick) if choice.wants(work.name)]
+        yield _with_peers([work for work in every(quick=choice.quick) if choice.wants(work.name)])
         return
     ensure_extra("client")
     ensure_extra("spark")
     with application(place / "spark") as app:
         yield [work for work in spark_plan.spark_workloads(app, quick=choice.quick) if choice.wants(work.name)]
+
+
+def _with_peers(workloads: list[Workload]) -> list[Workload]:
+    """The workloads, with the clients that some of them need installed; or without those, if that cannot be done."""
+    if not any(isinstance(work, Clients) for work in workloads):
+        return workloads
+    try:
+        ensure_extra(*EXTRAS)
+    except SetupError as reason:
+        print(f"The Python clients are left out: {reason}", flush=True)
+        return [work for work in workloads if not isinstance(work, Clients)]
+    return workloads
 
 
 def _measure_turn(results: Results, work: Workload, seats: list[Seat], load: Load, round_number: int) -> None:

@@ -24,7 +24,8 @@ from typing import Final, Self
 from bench.table import number, write_into
 from headrace.cli.extras import ensure_extra
 from headrace.testing.broker_process import BrokerFailed, HeadraceProcess
-from headrace.testing.probe import answers, free_port
+from headrace.testing.ports import free_port
+from headrace.testing.probe import answers
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "stream-benchmarks.md"
 CLIENTS: Final = 1000

@@ -20,12 +20,13 @@ class Target:
     at_least: bool = False
     ratio: bool = True
     seat: str = HEADRACE
+    unit: str = ""
 
     def text(self) -> str:
         """As the table shows it."""
         sign = "≥" if self.at_least else "≤"
         where = "" if self.seat == HEADRACE else " (flushed)"
-        return f"{sign} {self.bound:g}{'×' if self.ratio else ''}{where}"
+        return f"{sign} {self.bound:g}{'×' if self.ratio else self.unit}{where}"
 
     def met(self, value: float) -> bool:
         """Whether a value keeps the bound."""
@@ -98,7 +99,7 @@ def shortfalls(results: Results, targets: dict[tuple[str, str], Target]) -> str:
         target = targets.get((workload, metric))
         value = _judged(target, results, workload, metric) if target else None
         if target is not None and value is not None and not target.met(value):
-            reached = f"{value:.2f}×" if target.ratio else number(value)
+            reached = f"{value:.2f}×" if target.ratio else number(value) + target.unit
             lines.append(f"- {workload}: {metric} is {reached}, wanted {target.text()}\n")
     return "".join(lines)
 

@@ -12,8 +12,8 @@ if [ ! -x .venv-lock/bin/uv ]; then
     .venv-lock/bin/python -m pip install --quiet uv
 fi
 
-# core first: the others are constrained by it, so that a version means the same in every environment.
-for name in core client spark gateway test; do
+# core first and bench last: each is constrained by those before, so that a version means the same in every environment.
+for name in core client spark gateway test bench; do
     .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-annotation --custom-compile-command tools/lock.sh \
         --output-file "requirements/$name.lock" "$@" "requirements/$name.in"

@@ -12,6 +12,7 @@ def test_small_cluster_can_be_measured():
     assert 100 == numbers["failover partitions led"]
     assert 301 == numbers["failover records"]
     assert 300 == numbers["rejoin ISR partitions"]
+    assert "take over ms" in numbers
     assert all(value >= 0 for name, value in numbers.items() if name.endswith(" ms"))
 
 
