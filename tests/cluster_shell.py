@@ -10,7 +10,6 @@ gone is noticed soon.
 
 import asyncio
 import shutil
-import socket
 import tempfile
 import threading
 from pathlib import Path
@@ -24,6 +23,7 @@ from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.settings.broker import BrokerConfig
 from headrace.storage.files import RealFiles
 from headrace.storage.meta_properties import MetaProperties, write_meta
+from headrace.testing.ports import free_ports
 
 PATIENCE_S = 60.0
 """Nothing here takes long; who waits longer waits for ever."""
@@ -50,16 +50,6 @@ QUICK = {
     "min.insync.replicas": "2",
 }
 """A cluster that notices soon what happens to it."""
-
-
-def free_ports(count):
-    """Ports that nobody listens on now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def _fresh_id() -> UUID:

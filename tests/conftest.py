@@ -1,5 +1,6 @@
 """What every test may count on: a state directory of its own, hypothesis set for the run at hand, and brokers."""
 
+import gc
 import os
 import re
 import time
@@ -53,6 +54,7 @@ SLOW = (
     "tests/unit/spark/",
 )
 """What is not for all day: schedules, inputs of chance, whole programs, compilers, and brokers by the hundred."""
+ROOM_MARKS = {"slow", "heavy", "alone"}
 LONGEST = (
     "tests/clients/java/",
     "tests/simulation/",
@@ -82,16 +84,54 @@ def pytest_configure(config):
     config.pluginmanager.register(_LongestFirst(), "longest-first")
 
 
+def _marks_of(name: str) -> set[str]:
+    """The marks of the room that a test or its file is in."""
+    marks = {"slow"} if name.startswith(SLOW) else set()
+    if name.startswith(ALONE):
+        return marks | {"alone"}
+    return marks | {"heavy"} if name.startswith(HEAVY) else marks
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark the rooms whose tests want the machine, or a core of it, for themselves, before any is selected by mark."""
     for item in items:
-        if item.nodeid.startswith(SLOW):
-            item.add_marker("slow")
-        if item.nodeid.startswith(ALONE):
-            item.add_marker("alone")
-        elif item.nodeid.startswith(HEAVY):
-            item.add_marker("heavy")
+        for mark in _marks_of(item.nodeid):
+            item.add_marker(mark)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out files whose room `-m` deselects: to import them all takes each worker longer than many of their tests.
+
+    True leaves a file out; None lets others decide.
+    """
+    if collection_path.suffix != ".py":
+        return None
+    marks = _marks_of(collection_path.relative_to(config.rootpath).as_posix())
+    return any(_is_out(collection_path, marks, term) for term in _terms(config)) or None
+
+
+def _is_out(file, marks: set[str], term: str) -> bool:
+    """Whether no test of a file can be what one term of `-m` demands."""
+    if term.startswith("not "):
+        return term.removeprefix("not ") in marks
+    return term in ROOM_MARKS - marks and f"mark.{term}" not in file.read_text()
+
+
+def _terms(config) -> list[str]:
+    """What `-m` demands, where it demands several things at once; nothing where it gives a choice."""
+    selection = config.option.markexpr
+    return [] if re.search(r"\bor\b|[()]", selection) else re.split(r"\s+and\s+", selection)
+
+
+gc.disable()
+
+
+def pytest_collection_finish():
+    """Let the collector pass over what is here to stay: all modules and tests, ten times what one test makes."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

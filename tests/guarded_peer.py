@@ -11,7 +11,7 @@ from certificates import Authority
 from clients.quick_groups import QUICK_GROUPS
 from headrace.testing.kafka_jars import PeerUnavailable
 from headrace.testing.peer import KafkaPeer
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 
 USER, PASSWORD = "alice", "secret & more"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -71,7 +71,8 @@ def _logins() -> dict[str, str]:
 
 def token(*, subject: str = USER, lives_s: float = 3600.0) -> str:
     """A token nobody signed, which Kafka's validator for tests accepts until it has expired."""
-    now = time.time()
+    # Kafka's clock has milliseconds: to it, a token of this very microsecond is one of the future.
+    now = int(time.time())
     claims = {"sub": subject, "iat": min(now, now + lives_s - 1), "exp": now + lives_s}
     parts = ({"alg": "none"}, claims)
     return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."

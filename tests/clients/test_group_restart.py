@@ -48,10 +48,11 @@ def offset_of(process: BrokerProcess, group: str, topic: str) -> int:
 def test_live_group_goes_on(process, group, protocol):
     """Does a live group keep its members, its places and its commits across a killed broker (R23)?"""
     topic = create_topic(process.bootstrap, "kept", partitions=2)
-    Confluent.send(process.bootstrap, topic, [Sent(value=b"%d" % n, partition=n % 2) for n in range(20)])
     pair = [Member(process.bootstrap, group, [topic], **PROTOCOLS[protocol]) for _ in range(2)]
     with pair[0], pair[1]:
         until_share(pair, topic, 2)
+        # Not before: the first to come might have read everything, and left the other nothing to commit.
+        Confluent.send(process.bootstrap, topic, [Sent(value=b"%d" % n, partition=n % 2) for n in range(20)])
         until_received(pair, 20)
         for member in pair:
             member.consumer.commit(asynchronous=False)

@@ -191,6 +191,21 @@ def test_offsets(broker, topic, consumer):
     assert one.partitions_for_topic("nobody-made-this") is None
 
 
+@pytest.mark.parametrize("options", [{}, {"group_id": "fresh"}])
+@pytest.mark.parametrize("reset", ["none", "latest", "earliest"])
+def test_seek_before_the_first_record(broker, topic, consumer, reset, options):
+    """Can a program that keeps its offsets itself go to one, whatever is said about where to begin otherwise?"""
+    places = fill(broker, topic, 12, partitions=2)
+    reader = consumer(auto_offset_reset=reset, **options)
+    reader.assign(places)
+    reader.seek(places[1], 2)
+    reader.pause(places[1])
+    reader.seek(places[0], 4)
+
+    assert [(record.partition, record.offset) for record in take(reader, 2)] == [(0, 4), (0, 5)]
+    assert reader.paused() == {places[1]}
+
+
 def test_no_position(broker, topic, consumer):
     """Is a consumer that may not choose a position itself told so?"""
     (place,) = fill(broker, topic, 1)
@@ -309,6 +324,12 @@ def test_pattern(broker, topic, group, consumer, has_group):
         one.subscribe(["x"], pattern="y")
     one.unsubscribe()
     assert set() == one.assignment()
+
+
+def test_a_list_in_the_place_of_a_name(topic, consumer):
+    """Is a list of topics where names stand one by one refused in a sentence?"""
+    with pytest.raises(BadOption, match=r"is not a topic's name\. Give names one by one"):
+        consumer([topic])
 
 
 def test_unsubscribed_and_closed(broker, topic, group, consumer):

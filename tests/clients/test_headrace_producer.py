@@ -157,6 +157,14 @@ def test_serializers(broker, topic, producer):
     assert [(b"T-1", b'{"lat":48.1}'), (b"T-1", None)] == [(seen.key, seen.value) for seen in read(broker, topic, 2)]
 
 
+def test_the_first_records_stay_together(broker, topic, producer):
+    """Do a few records without a key go to one partition, so that they come back in their order?"""
+    create_topic(broker.bootstrap, topic, partitions=8)
+    sender = producer()
+
+    assert len({sent.get(DEADLINE_S).partition for sent in [sender.send(topic, b"%d" % n) for n in range(12)]}) == 1
+
+
 def test_many_records_keep_their_order(broker, topic, producer):
     """Do many records from a tight loop arrive once each, in order, and tell their offsets?"""
     create_topic(broker.bootstrap, topic)
@@ -243,6 +251,16 @@ def test_fenced_producer(broker, topic, group, producer):
 
     with pytest.raises(HeadraceError, match=r"(?i)fenced|epoch"):
         old.commit_transaction()
+
+
+def test_no_transaction_is_open(broker, topic, group, producer):
+    """Is a record sent outside of a transaction refused with what to do instead?"""
+    create_topic(broker.bootstrap, topic)
+    sender = producer(transactional_id=group)
+    sender.init_transactions()
+
+    with pytest.raises(HeadraceError, match=r"with producer\.transaction\(\)"):
+        sender.send(topic, b"x").get(DEADLINE_S)
 
 
 def test_transaction_without_an_id(broker, producer):

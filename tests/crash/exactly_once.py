@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
-from crash.transaction_worker import FATAL_EXIT, QUIET, STUCK_EXIT
+from crash.transaction_worker import FATAL_EXIT, QUIET, STRAY_EXIT, STUCK_EXIT
 from headrace.testing.transaction_history import Ending, Input, Output, Transaction, check
 from headrace.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from headrace.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -28,6 +28,8 @@ SESSION_MS = 3_000
 TRANSACTION_MS = 8_000
 DEADLINE_S = 60.0
 LOOK_EVERY_S = 0.05
+FALLS = {FATAL_EXIT: "fatal", STUCK_EXIT: "stuck", STRAY_EXIT: "stray"}
+"""How a worker may end by itself."""
 BROKER_SETTINGS = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "100",
@@ -54,7 +56,7 @@ class ExactlyOnce:
         self.bootstrap = bootstrap
         self.chance = chance
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
-        self.counts = dict.fromkeys(("killed", "ended", "fatal", "stuck"), 0)
+        self.counts = dict.fromkeys(("killed", "ended", *FALLS.values()), 0)
         self._protocol = protocol
         self._inputs = transactions * INPUTS_MAX
         self._diaries = place / "diaries"
@@ -133,8 +135,8 @@ class ExactlyOnce:
         for name, process in list(self.workers.items()):
             code = process.poll()
             if code is not None:
-                assert code in {FATAL_EXIT, STUCK_EXIT}, f"{name} ended with {code}:\n{self._said.read_text()[-4_000:]}"
-                self.counts["fatal" if code == FATAL_EXIT else "stuck"] += 1
+                assert code in FALLS, f"{name} ended with {code}:\n{self._said.read_text()[-4_000:]}"
+                self.counts[FALLS[code]] += 1
                 self._start(name)
 
     # --- how far it is

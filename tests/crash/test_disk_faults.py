@@ -142,6 +142,20 @@ def test_failed_flush_is_never_acknowledged(cluster, wire):
     assert creation.error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
+def test_lone_broker_without_disks_serves_readers(cluster, wire):
+    """Does a broker that is alone keep the loss to itself, so that it leads on for its readers?"""
+    client = wire(cluster)
+    client.create_topic("topic")
+    client.produce("topic", batch_of(b"safe"))
+    cluster.fail_next_fsync()
+    client.produce("topic", batch_of(b"open"))
+    told = cluster.ask(lambda broker: broker.membership._heartbeat().offline_log_dirs)
+
+    assert () == told
+    assert [False] == cluster.ask(lambda broker: [log_dir.online for log_dir in broker.store.log_dirs])
+    assert [b"safe"] == values_in(client)
+
+
 def test_topic_deleted_under_a_flush(cluster, wire):
     """Does a flush that fails because its topic was deleted meanwhile harm nothing else?"""
     client = wire(cluster)

@@ -25,6 +25,9 @@ STUCK_EXIT = 4
 STUCK_S = 1.5 * PATIENCE_S
 """librdkafka may never return from send_offsets_to_transaction after its broker was restarted, whatever time it was
 given (seen with Apache Kafka too): a worker whose call takes so much longer ends."""
+STRAY_EXIT = 5
+"""librdkafka (2.16) may hand out a record that it fetched for the assignment before, and a moment later ask for it
+again for the new one, so that the same comes twice: a worker whose client goes back by itself ends."""
 
 
 class Watchdog(threading.Thread):
@@ -54,6 +57,8 @@ class Worker:
         self._name = f"{name}.{os.getpid()}.{time.time_ns()}"
         self._number = 0
         self._taken: list[Message] = []
+        self._next: dict[int, int] = {}
+        """Where each partition goes on, as long as it is ours."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._places = [tuple(place) for place in work["places"]]
         self._inputs_max = work["inputs_max"]
@@ -85,11 +90,19 @@ class Worker:
             if message is None:
                 break
             if message.error() is None:
+                self._expect(message)
                 self._taken.append(message)
+
+    def _expect(self, message: Message) -> None:
+        if message.offset() < self._next.get(message.partition(), 0):
+            print(f"{self._name}: the client went back to {message.partition()}:{message.offset()}", flush=True)
+            os._exit(STRAY_EXIT)
+        self._next[message.partition()] = message.offset() + 1
 
     def _moved(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """What was taken and not begun is another's now, or will be read again."""
         self._taken.clear()
+        self._next.clear()
 
     def _transaction(self, messages: list[Message]) -> None:
         self._number += 1
@@ -140,6 +153,7 @@ class Worker:
 
     def _rewind(self) -> None:
         """Back to what is committed, with everything that is ours now."""
+        self._next.clear()
         for found in self._consumer.committed(self._consumer.assignment(), timeout=PATIENCE_S):
             self._consumer.seek(TopicPartition(self._topic, found.partition, max(found.offset, 0)))
 

@@ -27,7 +27,7 @@ from headrace.wire.messages.heartbeat import HeartbeatRequest
 from headrace.wire.messages.join_group import JoinGroupRequestProtocol
 from headrace.wire.messages.list_groups import ListGroupsRequest
 from headrace.wire.messages.list_transactions import ListTransactionsRequest
-from hostile.group_cases import CASES
+from hostile.group_cases import CASES as OLDER_CASES
 from hostile.group_fuzz import KEYS, WAITING, Pools, framed, some_request
 from hostile.group_scene import (
     SESSION_MS,
@@ -44,10 +44,12 @@ from hostile.group_scene import (
     set_the_scene,
     txn_commit,
 )
+from hostile.newer_cases import NEWER_CASES
 from wire_client import WireClient
 
 pytestmark = pytest.mark.slow
 
+CASES = {**OLDER_CASES, **NEWER_CASES}
 SOON_S = 1.0
 PATIENCE_S = 0.02
 MIB = 1 << 20

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("bin", "config", "examples", "requirements", "src")

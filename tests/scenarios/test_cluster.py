@@ -200,9 +200,11 @@ def test_question_that_fails(cluster):
 
 
 def test_unknown_fault_name(cluster):
-    """Is a fault for an API that does not exist a mistake that is told?"""
-    with pytest.raises(KeyError):
+    """Is a fault for an API that does not exist, or of a kind that does not, a mistake that is told?"""
+    with pytest.raises(ValueError, match=r"Did you mean Produce\?"):
         cluster.fail_next("Prodcue")
+    with pytest.raises(ValueError, match="There are: refuse, delay"):
+        cluster.fail_next("Produce", "explode")
 
 
 def test_state_of_the_process_is_left_alone():

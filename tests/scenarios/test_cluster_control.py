@@ -75,6 +75,8 @@ def test_every_broker_creates_topics(group):
 
 def test_every_broker_tells_of_all(group):
     """Does a client hear of all brokers from whichever it asks, and that this one takes what a controller decides?"""
+    for node in group.brokers:  # A broker is started before all others know it, and a busy one may be missed.
+        group.until(node, lambda metadata: len(metadata.brokers) == 3 and not fenced(metadata))
     answers = {node: asked(group.address(node), METADATA, 12, MetadataRequest(topics=())) for node in group.brokers}
 
     for node, answer in answers.items():

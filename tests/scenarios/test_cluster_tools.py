@@ -24,10 +24,10 @@ def tool(group, capsys, monkeypatch, tmp_path):
     """Runs a tool by its module's name; gives its exit code and what it printed."""
     monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
 
-    def run(name, *arguments, by="--bootstrap-server"):
+    def run(name, *arguments, by="--bootstrap-server", address=None):
         module = importlib.import_module(f"headrace.cli.{name}")
-        address = group.bootstrap if by == "--bootstrap-server" else group.bootstrap_controllers
-        code = module.main([*map(str, arguments), by, address], module.TOOL.name)
+        usual = group.bootstrap if by == "--bootstrap-server" else group.bootstrap_controllers
+        code = module.main([*map(str, arguments), by, address or usual], module.TOOL.name)
         shown = capsys.readouterr()
         return code, shown.out, shown.err
 
@@ -43,11 +43,25 @@ def test_metadata_quorum(tool, group, by):
     code, out, err = tool("metadata_quorum", "describe", "--status", by=by)
 
     assert code == 0, err
+    assert f"ClusterId:              {group.cluster_id}\n" in out
     assert f"LeaderId:               {group.controller}\n" in out
     assert re.search(r"CurrentVoters:\s+\[.*1.*2.*3.*\]", out)
     code, out, err = tool("metadata_quorum", "describe", "--replication", by=by)
     assert code == 0, err
     assert len(re.findall(r"^\d+ *\t.*(?:Leader|Follower)", out, re.MULTILINE)) == 3
+
+
+@pytest.mark.parametrize("what", ["--status", "--replication"])
+def test_metadata_quorum_at_the_wrong_address(tool, group, what):
+    """Is a broker's address given as a controller's refused, and the other way round, in Kafka's words?"""
+    kind = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    wrong = {"--bootstrap-controller": group.bootstrap, "--bootstrap-server": group.bootstrap_controllers}
+    told = {by: tool("metadata_quorum", "describe", what, by=by, address=at) for by, at in wrong.items()}
+
+    assert [1, 1] == [code for code, _, _ in told.values()]
+    assert ["", ""] == [out for _, out, _ in told.values()]
+    assert f"MismatchedEndpointTypeException: {kind}" in told["--bootstrap-controller"][2]
+    assert "UnsupportedVersionException: The node does not support METADATA" in told["--bootstrap-server"][2]
 
 
 @BOTH
@@ -104,7 +118,9 @@ def test_reassignment(tool, group, tmp_path):
     code, out, err = tool("reassign_partitions", "--reassignment-json-file", plan, "--execute")
     assert code == 0, err
     assert "Successfully started partition reassignment for moving-0" in out
-    group.until(group.controller, lambda m: m.topics["moving"].partitions[0].replicas == (target,))
+    # The tool asks any of them, and each learns of it in its own time.
+    for node in group.brokers:
+        group.until(node, lambda m: m.topics["moving"].partitions[0].replicas == (target,))
     code, out, err = tool("reassign_partitions", "--reassignment-json-file", plan, "--verify")
     assert code == 0, err
     assert "Reassignment of partition moving-0 is completed." in out

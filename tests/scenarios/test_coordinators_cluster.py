@@ -25,7 +25,13 @@ PROTOCOLS = ["classic", "consumer"]
 @pytest.fixture
 def group():
     """Three nodes that are brokers and controllers."""
-    with BrokerGroup(3, settings={"group.consumer.heartbeat.interval.ms": "500"}) as group:
+    settings = {
+        "group.consumer.heartbeat.interval.ms": "500",
+        # Once librdkafka sent no request for ten minutes after a coordinator had moved, until its connection was closed
+        # for being idle; the time it had been given for the call did not count.
+        "connections.max.idle.ms": "20000",
+    }
+    with BrokerGroup(3, settings=settings) as group:
         yield group
 
 

@@ -1,10 +1,17 @@
 """Fetching in raw requests: sessions, limits, and waiting."""
 
+import errno
+import threading
+
 import pytest
 
-from headrace.model.errors import ErrorCode
+from headrace.broker import fetcher
+from headrace.broker.file_sending import send_from_files
+from headrace.model.errors import ErrorCode, StorageFault
 from headrace.records.batch import split_batches
 from headrace.records.build import NewRecord, build_batch
+from headrace.storage.files import RealFile, RealMapping
+from headrace.storage.span import Span
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from wire_client import one_fetch
 
@@ -271,3 +278,75 @@ def test_requests_behind_a_waiting_fetch(shared, wire, topic, until_parked):
 
     assert offsets_of(answer.partitions[0].records) == [0]
     assert client.receive("Produce", 12, stored).responses[0].partition_responses[0].base_offset == 0
+
+
+# --- from the disk
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    """No page is ever found in memory; notes that a thread sent a reply, and that it did not finish one."""
+    seen = {"sent": threading.Event(), "unfinished": threading.Event()}
+
+    def send(peer, pieces, spans):
+        assert spans
+        rest = send_from_files(peer, pieces, spans)
+        seen["unfinished" if rest else "sent"].set()
+        return rest
+
+    monkeypatch.setattr(RealMapping, "resident", lambda *_: False)
+    monkeypatch.setattr(fetcher, "send_from_files", send)
+    return seen
+
+
+def test_what_is_cold_is_sent_from_the_files(cluster, wire, topic, cold):
+    """Are records that must come from the disk answered as they are, over the same connection again and again?"""
+    client = wire(cluster)
+    client.create_topic(topic, segment_bytes="1048576")
+    sent = [batch(bytes([number]) * 50_000) for number in range(60)]
+    for one in sent:
+        client.produce(topic, one)
+
+    got = []
+    while len(got) < len(sent):
+        records = client.fetch(topic, len(got), max_bytes=500_000).records
+        got += [bytes(records[at + 61 : at + header.size]) for at, header in split_batches(memoryview(records))]
+
+    assert got == [bytes(one[61:]) for one in sent]
+    assert cold["sent"].is_set()
+
+
+def test_a_disk_that_cannot_be_read(cluster, wire, topic, cold, monkeypatch):
+    """Is a reader cut off once by a disk that fails in the middle of a reply, and from then on told what is wrong?"""
+    client = wire(cluster)
+    client.create_topic(topic, segment_bytes="1048576")
+    for number in range(30):
+        client.produce(topic, batch(bytes([number]) * 50_000))
+
+    def fail(*_):
+        raise OSError(errno.EIO, "the disk is bad")
+
+    monkeypatch.setattr(RealFile, "send", fail)
+    monkeypatch.setattr("headrace.storage.span.warm", lambda _: False)
+    with pytest.raises(ConnectionError):
+        client.fetch(topic, 0, max_bytes=120_000)
+    again = wire(cluster)
+    assert offsets_of(again.fetch(topic, 0, max_bytes=120_000).records) == [0, 1], "it can be read another way"
+
+    monkeypatch.setattr(Span, "load", lambda _: (_ for _ in ()).throw(StorageFault("the disk is bad")))
+    assert again.fetch(topic, 0, max_bytes=120_000).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_who_does_not_read_what_is_cold(cluster, wire, topic, cold):
+    """Does a reader that stops reading get its reply whole when it goes on, and is another served meanwhile?"""
+    client, other = wire(cluster), wire(cluster)
+    client.create_topic(topic, segment_bytes="14000000")
+    for number in range(160):
+        client.produce(topic, batch(bytes([number]) * 100_000))
+    slow = client.send("Fetch", 12, one_fetch(topic, 0, max_bytes=1 << 30))
+    assert cold["unfinished"].wait(20)
+
+    assert offsets_of(other.fetch(topic, 159, max_bytes=1000).records) == [159]
+    (answered,) = client.receive("Fetch", 12, slow).responses
+
+    assert offsets_of(answered.partitions[0].records) == list(range(139))

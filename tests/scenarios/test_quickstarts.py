@@ -288,7 +288,7 @@ def test_metrics_howto_works_as_typed(desk):
 )
 def test_windows_twins_lead_to_the_same_tools(command):
     """D. Does each launcher the Windows tutorials type lead to the tool that its shell twin leads to?"""
-    called = re.search(r'headrace\.bat" (\S+)', (ROOT / f"bin/windows/{command}.bat").read_text())[1]
+    called = re.search(r"-m headrace\.cli (\S+)", (ROOT / f"bin/windows/{command}.bat").read_text())[1]
     twin = re.search(r'/headrace" (\S+)', (ROOT / f"bin/{command}.sh").read_text())[1]
 
     assert called == twin == command

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from headrace.coordination.quorum.effects import Effects
 from headrace.coordination.quorum.snapshot_file import SnapshotFiles
 from headrace.coordination.quorum.snapshot_policy import SnapshotPolicy
 from headrace.cores.metadata import Metadata
@@ -12,7 +13,7 @@ from headrace.cores.raft.voters import ReplicaKey
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.storage.files import RealFiles
 from headrace.storage.memory_files import MemoryFiles
-from quorum_nodes import Nodes, creation, dynamic_voters, join
+from quorum_nodes import Nodes, creation, dynamic_voters, join, static_voters
 
 EAGER = SnapshotPolicy(bytes_between=1, interval_ms=0, retention_bytes=1, retention_ms=-1)
 """Writes a snapshot after each batch and keeps nothing that it covers."""
@@ -52,6 +53,52 @@ def test_elect_and_commit(nodes_at):
             assert nodes[1].committed == nodes[2].committed == nodes[3].committed
             assert [active.id] == [node.id for node in nodes.all if node.quorum.is_active]
             assert active.port == nodes[1].quorum.leader_endpoint().port
+
+    asyncio.run(scene())
+
+
+def test_a_node_of_another_cluster(memory_nodes_at, monkeypatch, caplog):
+    """Is it in the logs of both sides that a node is of another cluster, and is it kept out?"""
+
+    async def scene():
+        async with memory_nodes_at(3) as nodes:
+            await nodes.start(1, 2)
+            await nodes.create("topic")
+            look = Effects._look_at_cluster
+
+            def heard(effects, *answer):
+                look(effects, *answer)
+                nodes.bell.set()
+
+            monkeypatch.setattr(Effects, "_look_at_cluster", heard)
+            monkeypatch.setattr("quorum_nodes.CLUSTER", "another")
+            await nodes.start(3)
+            await nodes.until(lambda: nodes[3].quorum.is_elsewhere)
+
+            assert {"topic"} == names(nodes[1])
+            assert set() == names(nodes[3])
+
+    asyncio.run(scene())
+    told = [record.getMessage().split(" reason=") for record in caplog.records if record.levelname == "WARNING"]
+    assert {"node_refused", "quorum_of_another_cluster"} == {head.split()[0] for head, _ in told}
+    assert all("error=INCONSISTENT_CLUSTER_ID" in head and "cluster" in sentence for head, sentence in told)
+
+
+def test_five_controllers_do_without_two(memory_nodes_at):
+    """R2: Do five controllers go on deciding when two of them are gone, the active one first?"""
+
+    async def scene():
+        async with memory_nodes_at(5) as nodes:
+            nodes.options = {"voters": static_voters(nodes.all)}
+            await nodes.start()
+            for number in range(2):
+                await nodes.create(f"topic-{number}")
+                await (await nodes.active()).kill()
+            await nodes.create("topic-2")
+
+            assert 3 == len(nodes.running)
+            assert await nodes.agree()
+            assert {"topic-0", "topic-1", "topic-2"} == names(await nodes.active())
 
     asyncio.run(scene())
 

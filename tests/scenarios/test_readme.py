@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.scenarios.project_copy import ROOT, clean_environment, copy_project
 
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 
 pytestmark = [
     pytest.mark.slow,

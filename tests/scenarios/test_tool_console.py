@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from headrace.cli import console_consumer, console_producer
+from headrace.cli import console_consumer, console_producer, topic_lookup
+from headrace.testing.cluster import Cluster
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
@@ -52,6 +53,10 @@ class Tools:
         """Read records, with nothing but the address given."""
         return self._run(console_consumer, "--bootstrap-server", self.bootstrap, *arguments)
 
+    def consume_by_profile(self, *arguments):
+        """Read records, with no address given."""
+        return self._run(console_consumer, *arguments)
+
     def _run(self, module, *arguments):
         code = module.main(arguments, module.TOOL.name)
         shown = self._capture.readouterr()
@@ -84,6 +89,39 @@ def test_there_and_back(tools):
 
     assert (code, out) == (0, b"This is my first event\nThis is my second event\nlast\n")
     assert err == HINT + "Processed a total of 3 messages\n"
+
+
+def test_the_consumer_of_the_oldest_tutorials(tools, monkeypatch):
+    """Does `--zookeeper localhost:2181 --topic t --from-beginning` read the topic, and say whom it asks instead?"""
+    tools.produce(b"one\n")
+    monkeypatch.setenv("HEADRACE_BOOTSTRAP_SERVERS", tools.bootstrap)
+    words = ("--zookeeper", "localhost:2181", "--topic", tools.topic, "--from-beginning", "--max-messages", "1")
+
+    code, out, err = tools.consume_by_profile(*words)
+
+    assert (0, b"one\n") == (code, out)
+    assert f"Kafka 4 has no ZooKeeper, so --zookeeper is not used: asking {tools.bootstrap}.\n" in err
+
+
+def test_what_became_of_records_for_programs(tools):
+    """Does `--output json` say after the last record how many arrived, and where the last of them is?"""
+    code, out, err = tools.produce(b"one\ntwo\n", "--output", "json")
+
+    assert (0, "") == (code, err)
+    assert {
+        "topic": tools.topic,
+        "acknowledged": 2,
+        "failed": 0,
+        "partitions": [{"partition": 0, "records": 2, "lastOffset": 1}],
+    } == json.loads(out)
+
+
+def test_acknowledgements_that_there_are_none_of(tools):
+    """Is a wrong number of acknowledgements refused in Kafka's words, also where nothing is sent?"""
+    code, out, err = tools.produce(b"", "--request-required-acks", "7")
+
+    assert (1, b"") == (code, out)
+    assert "Invalid value 7 for configuration acks: String must be one of: all, -1, 0, 1\n" == err
 
 
 def test_keys_headers_and_nulls(tools):
@@ -399,3 +437,72 @@ def test_a_reader_that_goes_away(tools):
 
     assert process.returncode == 0
     assert re.search(r"Unable to write to standard out, closing consumer\.\nProcessed a total of \d messages\n$", err)
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "remedy"),
+    [
+        (
+            {"auto.create.topics.enable": "false"},
+            "UNKNOWN_TOPIC_OR_PARTITION",
+            "The cluster does not make it by itself.",
+        ),
+        ({"default.replication.factor": "3"}, "INVALID_REPLICATION_FACTOR", "The cluster has fewer brokers than"),
+    ],
+)
+def test_a_topic_that_cannot_be_made(tools, monkeypatch, setting, code, remedy):
+    """Does the producer say what is wrong with a topic that nobody makes, and end when its time to block is over?"""
+    monkeypatch.setattr(topic_lookup, "_GRACE_S", 0.0)
+    with Cluster(setting) as cluster:
+        tools.bootstrap = cluster.bootstrap
+        exit_code, out, err = tools.produce(b"one\n", "--max-block-ms", "50", topic="missing")
+    told, *_, problem, advice = err.splitlines()
+
+    assert (1, b"") == (exit_code, out)
+    assert told.startswith(f"Warning: The topic 'missing' cannot be written to: {code}. {remedy}")
+    assert f"Topic missing not present in metadata after 50 ms: {code}" == problem
+    assert advice.startswith(remedy)
+
+
+def test_a_topic_that_is_made_meanwhile(tools, monkeypatch):
+    """Does the producer go on as soon as somebody makes the topic it waits for?"""
+    with Cluster({"auto.create.topics.enable": "false"}) as cluster:
+        tools.bootstrap = cluster.bootstrap
+        ask = topic_lookup._ask
+
+        async def made_after_the_first_look(session, topic):
+            found = await ask(session, topic)
+            if not found[1]:
+                tools.create(1)
+            return found
+
+        monkeypatch.setattr(topic_lookup, "_ask", made_after_the_first_look)
+
+        assert (0, b"", "") == tools.produce(b"one\n")
+
+
+def test_properties_nobody_knows(tools):
+    """Is a misspelt property of the reader, or of the formatter, said once with the right one, and the rest done?"""
+    said = "Warning: {} is not a known property; did you mean {}?\n".format
+    code, _, err = tools.produce(b"one\n", "--reader-property", "parse.kye=true")
+    assert (0, said("parse.kye", "parse.key")) == (code, err)
+
+    properties = ("--formatter-property", "print.kye=true", "--formatter-property", "key.deserializer.encoding=UTF-8")
+    code, out, err = tools.consume("--exit-at-end", *properties)
+    assert (0, b"one\n") == (code, out)
+    assert said("print.kye", "print.key") + "Processed a total of 1 messages\n" == err
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("acks=7", "Invalid value 7 for configuration acks: String must be one of: all, -1, 0, 1"),
+        ("linger.ms=soon", "linger.ms='soon' is not a value it can have."),
+        ("max.request.size=7", "max.request.size='7' is outside of its range, 1000..1000000000."),
+    ],
+)
+def test_a_setting_that_cannot_be(tools, setting, sentence):
+    """Is a value that a setting cannot have refused by the name that was typed, not by librdkafka's?"""
+    code, out, err = tools.produce(b"one\n", "--command-property", setting)
+
+    assert (1, b"", sentence) == (code, out, err.splitlines()[0])

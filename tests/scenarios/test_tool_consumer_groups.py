@@ -48,7 +48,7 @@ def move(tool):
 
     def run(*how, mode="--execute"):
         code, out, _ = tool("--reset-offsets", "--group", GROUP, "--topic", "trucks", *how, mode, "--output", "json")
-        return code, {row["partition"]: row["new_offset"] for row in json.loads(out)}
+        return code, {row["partition"]: row["newOffset"] for row in json.loads(out)}
 
     return run
 
@@ -225,6 +225,14 @@ def test_an_empty_group_is_said_to_be_empty(tool, move):
 
     assert (0, "\nConsumer group 'fleet' has no active members.\n") == (code, err)
     assert out.splitlines()[2].split() == ["fleet", "trucks", "0", "2", "10", "8", "-", "-", "-"]
+
+
+def test_a_place_that_is_no_number(tool, move):
+    """Is it refused as Kafka's tool refuses it, on the output and without its usage, but with a failure's exit code?"""
+    typed = ("--reset-offsets", "--group", GROUP, "--topic", "trucks", "--execute", "--to-offset", "x")
+    words = "\nError: Executing consumer group command failed due to Cannot parse argument 'x' of option to-offset\n"
+
+    assert (1, words, "") == tool(*typed)
 
 
 def test_groups_and_offsets_are_deleted(tool, move):

@@ -135,7 +135,7 @@ def test_an_empty_share_group_is_moved_and_deleted(tool, at_work, beat):
         share_groups, "--reset-offsets", *where, "--topic", "jobs", "--to-earliest", "--execute"
     )
     code, out, _ = tool(share_groups, "--describe", *where, "--output", "json")
-    assert (0, [0, 0]) == (code, [row["start_offset"] for row in json.loads(out)])
+    assert (0, [0, 0]) == (code, [row["startOffset"] for row in json.loads(out)])
     forgotten = tool(share_groups, "--delete-offsets", *where, "--topic", "jobs")
     assert (0, "\nTOPIC           STATUS\njobs            Successful\n", "") == forgotten
     deleted = tool(share_groups, "--delete", *where)

@@ -130,7 +130,7 @@ def test_numbers_of_a_consumer(run):
         rf"{time}, {time}, 0\.0038, {number}, 200, {number}, \d+, -?\d+, (-?{number}|Infinity), (-?{number}|Infinity)",
         row,
     )
-    assert json.loads(document)["data.consumed.in.nMsg"] == 200
+    assert json.loads(document)["records"] == 200
 
 
 def test_a_consumer_that_waits_in_vain(run):
@@ -168,7 +168,7 @@ def test_latency(run, shared, capsys):
     assert re.fullmatch(r"0\t\d+\.\d+", progress)
     assert re.fullmatch(r"Avg latency: \d+\.\d{4} ms", average)
     assert re.fullmatch(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", percentiles)
-    assert shown.err.startswith("WARNING: Positional argument usage is deprecated")
+    assert shown.out.startswith("WARNING: Positional argument usage is deprecated")
 
 
 def test_latency_needs_acknowledgements(run):

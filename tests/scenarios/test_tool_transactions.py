@@ -77,12 +77,12 @@ def test_a_transaction_is_described(document, producer):
     producer.commit_transaction(TIMEOUT_S)
     end = time.monotonic() + TIMEOUT_S
     # The commit is answered when it is decided; the markers follow.
-    while (ended := document("describe", "--transactional-id", "mover")[0])["TransactionState"] == "PrepareCommit":
+    while (ended := document("describe", "--transactional-id", "mover")[0])["transactionState"] == "PrepareCommit":
         assert time.monotonic() < end, "the transaction is not completed"
 
-    assert ("Ongoing", "trucks-0") == (open_one["TransactionState"], open_one["TopicPartitions"])
-    assert open_one["TransactionDurationMs"] >= 0
-    assert ended["TransactionState"] == "CompleteCommit"
+    assert ("Ongoing", "trucks-0") == (open_one["transactionState"], open_one["topicPartitions"])
+    assert open_one["transactionDurationMs"] >= 0
+    assert ended["transactionState"] == "CompleteCommit"
 
 
 def test_an_unknown_transactional_id(tool):
@@ -105,7 +105,7 @@ def test_a_transaction_is_aborted(tool, document, producer):
     done = tool("abort", *where, "--start-offset", 0)
     (after,) = document("describe-producers", *where)
 
-    assert (0, None) == (before["CurrentTransactionStartOffset"], after["CurrentTransactionStartOffset"])
+    assert (0, None) == (before["currentTransactionStartOffset"], after["currentTransactionStartOffset"])
     expected = "Could not find any open transactions starting at offset 77 on partition trucks-0"
     assert (1, "", expected) == (*absent[:2], absent[2].splitlines()[0])
     assert (0, "", "") == done
@@ -114,7 +114,7 @@ def test_a_transaction_is_aborted(tool, document, producer):
 def test_a_transaction_is_terminated_by_force(tool, document, producer):
     """Does it end for its coordinator too, under Kafka's name of the command and ours?"""
     assert (0, "", "") == tool("forceTerminateTransaction", "--transactionalId", "mover")
-    assert "Empty" == document("describe", "--transactional-id", "mover")[0]["TransactionState"]
+    assert "Empty" == document("describe", "--transactional-id", "mover")[0]["transactionState"]
     assert (0, "", "") == tool("force-terminate", "--transactional-id", "mover")
     with pytest.raises(confluent_kafka.KafkaException):
         producer.commit_transaction(TIMEOUT_S)

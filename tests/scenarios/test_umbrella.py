@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from headrace.cli.fronts import groups, topics
 from headrace.client.cluster import GROUP, Cluster
 from headrace.client.options import connection_options
 from headrace.model.errors import ErrorCode, KafkaError
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 from headrace.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -151,6 +152,25 @@ def test_tools_need_no_address_until_it_is_stopped(person, tmp_path):
     assert (stopped.returncode, stopped.stdout.startswith("Stopped node 1 ")) == (0, True)
     assert not (tmp_path / "home/profiles/default.properties").exists()
     assert (gone.returncode, gone.stderr.splitlines()[0]) == (1, "No server of yours runs on this machine.")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="who is suspended is asked of /proc")
+def test_a_broker_that_hangs_is_not_starting(person):
+    """Is a broker that takes connections and never answers shown as such, with what to do, and can it be stopped?"""
+    assert person.starts().returncode == 0
+    (node,) = json.loads(person.types("status", "--output", "json").stdout)["nodes"]
+    os.kill(node["pid"], signal.SIGSTOP)
+    shown, again, stopped = person.types("status"), person.starts(), person.types("stop")
+
+    assert (1, "Node 1 is running already, and does not answer.") == (again.returncode, again.stderr.splitlines()[0])
+    assert (1, f"1        not answering  localhost:{person.port}") == (
+        shown.returncode,
+        shown.stdout.splitlines()[1].removesuffix("here").rstrip(),
+    )
+    remedy = f"Let it go on with: kill -CONT {node['pid']}"
+    assert f"Node 1 (process {node['pid']}) is suspended. {remedy}\n" == shown.stderr
+    assert (0, f"Stopped node 1 (process {node['pid']}).\n") == (stopped.returncode, stopped.stdout)
 
 
 @posix

@@ -1,5 +1,6 @@
 """A cluster of several brokers as a person has it: started, grown, evened out, shrunk, stopped, started again."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -13,11 +14,11 @@ from tests.scenarios.test_umbrella import Person
 
 from crash.cluster_load import ClusterProducer, ClusterReader
 from crash.load import Acks
-from headrace.cli import drain_broker, rebalance
+from headrace.cli import drain_broker, partition_moves, rebalance
 from headrace.cli.local_cluster import LocalCluster, NoPortFree, free_ports
 from headrace.testing import Cluster
 from headrace.testing.history import check
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 from headrace.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from wire_client import WireClient
 
@@ -182,15 +183,20 @@ def test_rebalance_and_drain(ask, four):
     before = placed(four)
     code, out, err = ask(rebalance, "--dry-run")
     assert (code, err, placed(four)) == (0, "", before)
-    assert out.splitlines()[0].endswith(" of 4 partitions would move.")
+    assert out.splitlines()[0] == "2 partitions would move, 2 would stay."
 
-    code, out, _ = ask(rebalance)
+    code, out, err = ask(rebalance)
     after = placed(four)
     assert code == 0, out
+    assert (out.splitlines()[0], err.splitlines()[-1]) == (
+        "2 partitions moved, 2 stayed.",
+        "Headrace: 2 of 2 partitions have moved",
+    )
+    assert 2 == sum({*before[place][0]} != {*after[place][0]} for place in before)
     assert sorted(broker for replicas, _ in after.values() for broker in replicas) == [1, 1, 2, 2, 3, 3, 4, 4]
     assert sorted(leader for _, leader in after.values()) == [1, 2, 3, 4]
     assert all(leader == replicas[0] for replicas, leader in after.values())
-    assert ask(rebalance)[1].startswith("0 of 4 partitions moved.\n")
+    assert ask(rebalance)[1].startswith("0 partitions moved, 4 stayed.\n")
 
     code, out, err = ask(drain_broker, "4")
     assert (code, err.splitlines()[-1]) == (0, "Headrace: 2 of 2 partitions have moved")
@@ -201,10 +207,37 @@ def test_rebalance_and_drain(ask, four):
     assert 4 not in {broker for replicas, _ in placed(four).values() for broker in replicas}
 
 
+@posix
+def test_moves_that_are_interrupted(ask, four, monkeypatch, capsys):
+    """Is a person who stops watching told that the moves go on, and is the throttle lifted?"""
+    watch = partition_moves._watch
+
+    async def interrupted(*arguments):
+        await watch(*arguments)  # Lest the next test finds partitions on their way.
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    create(four, "watched", (4, 1), (4, 2))
+    monkeypatch.setattr(partition_moves, "_watch", interrupted)
+    # A shell that starts a program in the background has it ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ask(drain_broker, "4", "--throttle", "1000000")
+    finally:
+        signal.signal(signal.SIGINT, before)
+        with WireClient(four.port) as client:
+            client.delete_topic("watched")
+    out, err = capsys.readouterr()
+
+    assert "The cluster goes on with the moves it was told to make, without a throttle;" in err
+    assert out.splitlines()[-1].startswith("Clearing topic-level throttles on topic")
+
+
 @pytest.mark.slow
 @pytest.mark.clients
-def test_broker_that_comes_takes_its_share(capsys):
-    """R3: Does a new broker get a fourth of the load while it is written and read, with nothing refused or lost?"""
+def test_broker_that_comes_and_goes_under_load(capsys):
+    """R3: Does a new broker take a fourth of what is written, and give it back, with nothing refused or lost?"""
     acks = Acks()
     places = [("busy", index) for index in range(8)]
     with Cluster(brokers=4) as cluster:
@@ -217,14 +250,17 @@ def test_broker_that_comes_takes_its_share(capsys):
         acks.wait_for_more(200)
         cluster.restart(4)
         acks.wait_for_more(200)
-        code = rebalance.main(["--bootstrap-server", cluster.bootstrap], rebalance.TOOL.name)
+        evened = rebalance.main(["--bootstrap-server", cluster.bootstrap], rebalance.TOOL.name)
+        acks.wait_for_more(200)
+        after = placed(cluster)
+        drained = drain_broker.main(["4", "--bootstrap-server", cluster.bootstrap], drain_broker.TOOL.name)
         acks.wait_for_more(200)
         producer.end()
-        after = placed(cluster)
+        rest = {broker for replicas, _ in placed(cluster).values() for broker in replicas}
         ends = Counter((send.payload.topic, send.payload.partition) for send in producer.sends)
         reader.read_to(dict(ends))
 
-    assert code == 0, capsys.readouterr()
+    assert (evened, drained) == (0, 0), capsys.readouterr()
     assert producer.failures == []
     assert check(producer.sends, reader.polls, idempotent={"writer"}, dense=True) == []
     held = Counter(broker for replicas, _ in after.values() for broker in replicas)
@@ -232,6 +268,7 @@ def test_broker_that_comes_takes_its_share(capsys):
     for shares in (held, led):
         assert sorted(shares) == [1, 2, 3, 4]
         assert max(shares.values()) - min(shares.values()) <= 1, shares
+    assert rest == {1, 2, 3}
 
 
 def test_drain_that_cannot_be(ask, four):

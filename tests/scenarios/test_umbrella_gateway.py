@@ -78,7 +78,7 @@ def test_a_silent_gateway_is_unhealthy(person):
     while running_gateways() and time.monotonic() < deadline:
         time.sleep(0.05)
 
-    assert (ill.returncode, json.loads(ill.stdout)["silent_gateways"]) == (1, [gateway.url])
+    assert (ill.returncode, json.loads(ill.stdout)["silentGateways"]) == (1, [gateway.url])
     assert (status.returncode, f"Gateway {gateway.url}" in status.stdout) == (1, True)
     assert person.types("health").returncode == 0
     stopped = person.types("stop")

@@ -8,7 +8,7 @@ from headrace.client.cluster import GROUP, Cluster
 from headrace.client.fault import ConnectionEnded, NoBroker, NotServed
 from headrace.client.options import connection_options
 from headrace.model.errors import ErrorCode, KafkaError
-from headrace.testing.probe import free_port
+from headrace.testing.ports import free_port
 from headrace.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from headrace.wire.messages.sasl_handshake import SaslHandshakeRequest
 

@@ -47,6 +47,17 @@ def test_windows_line_ends():
         assert text.count("\r\n") == (text.count("\n") if name.endswith(".bat") else 0)
 
 
+def test_what_is_typed_on_windows_arrives_as_typed(repository):
+    """Do arguments never follow a `call` there, which would take `%t %` in a format for the name of a variable?"""
+    files = sorted((repository.root / "bin/windows").glob("*.bat"))
+    texts = {path.name: path.read_text() for path in files}
+    calls = [line for text in texts.values() for line in text.splitlines() if line.startswith("call ")]
+
+    assert [name for name, text in texts.items() if text.count("%*") != 1] == ["environment.bat"]
+    assert {*calls} == {'call "%~dp0environment.bat" "%ROOT%"'}
+    assert all("\r\n" in path.read_bytes().decode() for path in files)
+
+
 @pytest.mark.parametrize("module", sorted({*TOOLS.values(), *COMMANDS.values()}))
 def test_every_door_leads_somewhere(module):
     """Is there a module behind every name of a tool or a command?"""

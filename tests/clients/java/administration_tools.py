@@ -3,6 +3,9 @@
 import importlib
 import json
 import re
+import time
+
+from clients.libraries import DEADLINE_S
 
 CLASSES = {
     "topics": "org.apache.kafka.tools.TopicCommand",
@@ -60,8 +63,16 @@ class Tools:
         expected, got = (NOISE.sub("", text).rstrip() for text in (out, printed))
         if sort:
             expected, got = (sorted(text.splitlines()) for text in (expected, got))
-        assert expected == got, f"{name} {line}"
+        assert expected == got, f"{name} {line}\n{expected}\n--- ours:\n{got}"
         assert (1 if line in FAILURES else min(code, 1)) == mine, f"{name} {line}"
+
+    def create(self, *topics: str) -> None:
+        """Topics of three partitions; Kafka says that they are made before its brokers have heard of them."""
+        for topic in topics:
+            self.ours("topics", f"--create --topic {topic} --partitions 3 --if-not-exists")
+        deadline = time.monotonic() + DEADLINE_S
+        while not set(topics) <= set(self.ours("topics", "--list")[1].split()):
+            assert time.monotonic() < deadline
 
     def file(self, name: str, document: object) -> None:
         """A file for the tools, in the directory that FILES stands for."""

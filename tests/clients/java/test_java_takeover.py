@@ -1,4 +1,4 @@
-"""Apache Kafka starts on the files Headrace left behind, and everything is there: the way out is open."""
+"""Apache Kafka starts on the files Headrace left behind, and Headrace on those of Kafka: the way is open both ways."""
 
 import json
 from pathlib import Path
@@ -12,22 +12,33 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 
 def test_kafka_takes_over(java, tmp_path):
     """Does Apache Kafka serve every record we kept, under the same topic, and go on from there?"""
-    old = HeadraceProcess(tmp_path / "old")
-    new = KafkaPeer(tmp_path / "new")
+    _check_takeover(java, tmp_path, HeadraceProcess(tmp_path / "old"), KafkaPeer(tmp_path / "new"), records=2000)
+
+
+def test_headrace_takes_over(java, tmp_path):
+    """Does Headrace serve what Kafka kept, whose metadata log begins with a transaction (KIP-868)?"""
+    old = KafkaPeer(tmp_path / "old")
+    old.format_options = ("--release-version", "4.0")
+    old.format()
+
+    _check_takeover(java, tmp_path, old, HeadraceProcess(tmp_path / "new"), records=400)
+
+
+def _check_takeover(java, place: Path, old: BrokerProcess, new: BrokerProcess, *, records: int) -> None:
+    """The new broker serves what the old one kept, and takes more."""
     new.properties.write_text(new.properties.read_text().replace(str(new.log_dir), str(old.log_dir)))
-    book = RecordBook("kept", sample_records(2000, 2))
-    half = RecordBook("kept", book.records[:1000])
+    book = RecordBook("kept", sample_records(records, 2))
+    half = RecordBook("kept", book.records[: records // 2])
     try:
         old.start()
-        settings = ("retention.ms=-1", "index.interval.bytes=1000")
-        java.check("Topics", old.bootstrap, "create", "kept", 2, *settings)
-        _send(java, old, half.write(tmp_path / "first.jsonl"))
+        java.check("Topics", old.bootstrap, "create", "kept", 2, "retention.ms=-1", "index.interval.bytes=1000")
+        _send(java, old, half.write(place / "first.jsonl"))
         described = _describe(java, old)
         old.stop()
         new.start()
         taken_over = _describe(java, new)
         kept = _read(java, new)
-        _send(java, new, book.write(tmp_path / "second.jsonl", first=1000))
+        _send(java, new, book.write(place / "second.jsonl", first=records // 2))
         everything = _read(java, new)
     finally:
         old.remove()

@@ -26,8 +26,7 @@ def tools(java, running, capsys, tmp_path, monkeypatch):
     """Both tools, with two topics to look at."""
     monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
     made = Tools(java, running, capsys, tmp_path)
-    for topic in ("d1", "zeta_2"):
-        made.ours("topics", f"--create --topic {topic} --partitions 3 --if-not-exists")
+    made.create("d1", "zeta_2")
     return made
 
 
@@ -107,8 +106,8 @@ def test_offsets_records_and_directories(tools):
     tools.file("some.json", {"partitions": rows, "version": 1})
     tools.file("twice.json", {"partitions": [rows[0], rows[0]]})
     tools.file("bad.json", "xx")
-    for time in ("latest", "earliest", "max-timestamp", "latest-tiered", "1700000000000", "soon"):
-        tools.compare("get_offsets", f"--topic d1 --time {time}")
+    for when in ("latest", "earliest", "max-timestamp", "latest-tiered", "1700000000000", "soon"):
+        tools.compare("get_offsets", f"--topic d1 --time {when}")
     for rule in ("d1:0,zeta_2", "d1:0-2", ":1", "d.*:-2", "d1:x", "nix"):
         tools.compare("get_offsets", f"--topic-partitions {rule}")
     tools.compare("delete_records", "--offset-json-file FILES/some.json", sort=True)

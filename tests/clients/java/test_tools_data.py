@@ -26,6 +26,9 @@ PRODUCER = ("console_producer", f"{PACKAGE}.ConsoleProducer")
 DUMP = ("dump_log", f"{PACKAGE}.DumpLogSegments")
 LATENCY = ("e2e_latency", f"{PACKAGE}.EndToEndLatency")
 PRODUCER_PERF = ("producer_perf_test", f"{PACKAGE}.ProducerPerformance")
+FEATURES = ("features", f"{PACKAGE}.FeatureCommand")
+ELECTION = ("leader_election", f"{PACKAGE}.LeaderElectionCommand")
+STORAGE = ("storage", "kafka.tools.StorageTool")
 CONSUMER_PERF = ("consumer_perf_test", f"{PACKAGE}.ConsumerPerformance")
 
 # One partition each, so that the records of these topics have one order.
@@ -220,6 +223,14 @@ MISTAKES = [
     (PRODUCER, WHERE),
     (PRODUCER, (*WHERE, "--topic", "a", "--reader-property", "a=b", "--property", "c=d")),
     (PRODUCER, (*WHERE, "--topic", "a", "--batch-size", "large")),
+    (FEATURES, ()),
+    (FEATURES, ("--bootstrap-server", "127.0.0.1:1")),
+    (FEATURES, (*WHERE, "nonsense")),
+    (FEATURES, (*WHERE, "describe", "--feature", "a=1")),
+    (FEATURES, (*WHERE, "feature-dependencies")),
+    (ELECTION, (*WHERE, "--election-type", "unclean", "--admin.config", "a", "--command-config", "b")),
+    (STORAGE, ("version-mapping", "-r", "9.9")),
+    (STORAGE, ("feature-dependencies", "-f", "nonsense")),
     (SHARE_CONSUMER, WHERE),
     (SHARE_CONSUMER, (*WHERE, "--topic", "a", "--reject", "--release")),
     (CONSUMER_PERF, WHERE),

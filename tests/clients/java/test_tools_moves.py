@@ -40,7 +40,7 @@ class SecondBroker(KafkaPeer):
         properties = (self._first.log_dir / "meta.properties").read_text()
         cluster_id = re.search(r"(?m)^cluster\.id=(.*)$", properties)[1]
         command = [java_command(), "-Xmx256M", "-cp", classpath(), "kafka.tools.StorageTool", "format"]
-        command += ["--cluster-id", cluster_id, "--config", str(self.properties)]
+        command += [f"--cluster-id={cluster_id}", "--config", str(self.properties)]  # an id may begin with a dash
         subprocess.run(command, check=True, capture_output=True, timeout=60)
 
 

@@ -25,7 +25,7 @@ def tools(java, running, capsys, tmp_path, monkeypatch):
     """Both tools, with a topic to look at."""
     monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
     made = Tools(java, running, capsys, tmp_path)
-    made.ours("topics", "--create --topic d1 --partitions 3 --if-not-exists")
+    made.create("d1")
     return made
 
 

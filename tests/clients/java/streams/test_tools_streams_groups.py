@@ -30,7 +30,8 @@ def test_streams_groups_are_shown_alike(streams, pair, broker, topic, send, grou
 
     for view in ((), ("--members",), ("--state",)):
         for more in ((), ("--verbose",)):
-            assert pair.alike(*describe, *view, *more) == 0
+            # Partitions whose hashes fall together come in an order that Kafka's tool draws anew in every run.
+            assert pair.alike(*describe, *view, *more, in_order=bool(view)) == 0
             assert pair.alike("--describe", "--group", "nobody", *view, *more) == 1
     assert pair.alike("--list") == pair.alike("--list", "--state", "stable") == 0
     assert pair.alike(*reset, "--all-input-topics", "--to-earliest", "--dry-run") == 1
