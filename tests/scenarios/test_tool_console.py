@@ -66,12 +66,12 @@ class Tools:
         """Make the topic."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(30)
 
     def send(self, *values, timestamps=None, partitions=None, **settings):
         """Send values with a client of our own; an explicit timestamp or partition each."""
-        producer = confluent_kafka.Producer({"bootstrap.servers": self.bootstrap, **settings})
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.bootstrap, "log_level": 2, **settings})
         for place, value in enumerate(values):
             given = {}
             if timestamps:
@@ -235,7 +235,7 @@ def test_a_named_group_goes_on_where_it_was(tools):
     tools.produce(b"0\n1\n2\n3\n")
     group = ("--group", tools.topic, "--from-beginning", "--max-messages")
     assert [tools.consume(*group, "3")[1], tools.consume(*group, "1")[1]] == [b"0\n1\n2\n", b"3\n"]
-    offsets = confluent_kafka.Consumer({"bootstrap.servers": tools.bootstrap, "group.id": tools.topic})
+    offsets = confluent_kafka.Consumer({"bootstrap.servers": tools.bootstrap, "group.id": tools.topic, "log_level": 2})
     (found,) = offsets.committed([confluent_kafka.TopicPartition(tools.topic, 0)], timeout=30)
     offsets.close()
 
@@ -249,7 +249,7 @@ def test_the_group_of_a_run_without_a_name(tools, monkeypatch):
     tools.consume("--from-beginning", "--max-messages", "1")
     from confluent_kafka.admin import AdminClient
 
-    admin = AdminClient({"bootstrap.servers": tools.bootstrap})
+    admin = AdminClient({"bootstrap.servers": tools.bootstrap, "log_level": 2})
     listed = admin.list_consumer_groups().result(30).valid
 
     assert "console-consumer-99999" in {group.group_id for group in listed}
@@ -267,7 +267,9 @@ def test_the_new_protocol_needs_no_hint(tools):
 
 def test_uncommitted_records_are_left_out_on_demand(tools):
     """Does read_committed leave out an aborted transaction, and the default show it?"""
-    producer = confluent_kafka.Producer({"bootstrap.servers": tools.bootstrap, "transactional.id": tools.topic})
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": tools.bootstrap, "transactional.id": tools.topic, "log_level": 2}
+    )
     producer.init_transactions(30)
     for value, commits in (("kept", True), ("dropped", False), ("also kept", True)):
         producer.begin_transaction()

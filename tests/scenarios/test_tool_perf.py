@@ -38,7 +38,7 @@ def produce(run, topic, count, *arguments):
 def values_of(shared, topic):
     """Everything in a topic of one partition."""
     consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": shared.bootstrap, "group.id": topic, "isolation.level": "read_committed"}
+        {"bootstrap.servers": shared.bootstrap, "group.id": topic, "isolation.level": "read_committed", "log_level": 2}
     )
     place = confluent_kafka.TopicPartition(topic, 0, 0)
     _, end = consumer.get_watermark_offsets(place, timeout=30)
@@ -191,7 +191,7 @@ def share_from_the_beginning(shared, group):
 
     entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
-    admin = AdminClient({"bootstrap.servers": shared.bootstrap})
+    admin = AdminClient({"bootstrap.servers": shared.bootstrap, "log_level": 2})
     admin.incremental_alter_configs([resource])[resource].result(30)
 
 
