@@ -67,12 +67,14 @@ class FlushJob:
             for segment in self.rolled:
                 segment.flush(with_indexes=True)
             self.active.flush(with_indexes=False)
+            if self.with_parent:
+                # Before the epochs: where those are, the directory is taken to be able to say whose it is.
+                sync_topic_id(self._files, self._path)
             if self.epochs is not None:
                 write_epochs(self._files, self._path, self.epochs)
             elif self.names:
                 self._files.fsync_dir(self._path)
             if self.with_parent:
-                sync_topic_id(self._files, self._path)
                 self._files.fsync_dir(self._path.rpartition("/")[0])
         except OSError as problem:
             raise self._break(f"{self._path}: flush failed: {problem}") from problem

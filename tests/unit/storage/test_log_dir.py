@@ -1,6 +1,8 @@
 """Does a log dir know how it was left, and whose it is?"""
 
 import errno
+from contextlib import suppress
+from random import Random
 from uuid import UUID
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from headrace.model.errors import StorageFault
 from headrace.storage.corruption import CorruptLog
 from headrace.storage.log_dir import LogDir
+from headrace.storage.memory_files import MemoryFiles
 from headrace.storage.meta_properties import MetaProperties
 from headrace.storage.offset_checkpoint import read_offsets, write_offsets
 from unit.storage.samples import CONFIG, Journal, append, fill, flush, open_log, read_all
@@ -340,3 +343,33 @@ def test_a_name_torn_before_the_first_flush(memory, torn):
     assert log_dir.topic_id("new-0", expected=TOPIC_ID) is None
     with pytest.raises(CorruptLog, match="is not text"):
         log_dir.topic_id("used-0", expected=TOPIC_ID)
+
+
+class _Cut(Exception):
+    """The power goes."""
+
+
+@pytest.mark.parametrize("operation", range(12))
+def test_a_power_cut_in_the_first_flush(operation):
+    """Can a partition be opened wherever in its first flush the power went, whatever the disk made of it?"""
+    for seed in range(60):
+        memory = MemoryFiles()
+        memory.mkdir("/data/logs")
+        memory.fsync_dir("/")
+        memory.fsync_dir("/data")
+        log = create(LogDir.open(memory, "/data/logs"), "new-0")
+        log.assign_epoch(3, 0)
+        append(log, 1)
+        left = iter(range(operation))
+
+        def before(_operation, _path, left=left):
+            if next(left, None) is None:
+                raise _Cut
+
+        memory.before = before
+        with suppress(_Cut):
+            flush(log)
+        memory.before = None
+        memory.power_cut(Random(seed))
+        if memory.stat("/data/logs/new-0") is not None:
+            assert LogDir.open(memory, "/data/logs").topic_id("new-0", expected=TOPIC_ID) in (None, TOPIC_ID)
