@@ -38,7 +38,9 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 NOT_COMPARED = {
     # Kafka has no such settings.
     "flush.on.acks.all",
+    "log.segment.preallocate.bytes",
     "max.decompressed.message.bytes",
+    "segment.preallocate.bytes",
     # A new Kafka cluster writes it down as a dynamic default, for replicas we do not have yet.
     "min.insync.replicas",
 }

@@ -13,6 +13,7 @@ class LogConfig:
     segment_ms: int = 7 * 24 * 3600 * 1000
     segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 * 1024 * 1024
+    segment_preallocate_bytes: int = 16 * 1024 * 1024
     index_interval_bytes: int = 4096
     preallocate: bool = False
     retention_ms: int = 7 * 24 * 3600 * 1000

@@ -31,6 +31,7 @@ def resolve_log_config(topic_overrides: Mapping[str, str], broker: BrokerConfig)
         segment_ms=values["segment.ms"],
         segment_jitter_ms=values["segment.jitter.ms"],
         segment_index_bytes=values["segment.index.bytes"],
+        segment_preallocate_bytes=values["segment.preallocate.bytes"],
         index_interval_bytes=values["index.interval.bytes"],
         preallocate=values["preallocate"],
         retention_ms=values["retention.ms"],

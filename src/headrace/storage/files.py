@@ -16,6 +16,7 @@ import sys
 from typing import NamedTuple, Protocol, TypeAlias
 
 from headrace.storage.residency import address_of, is_resident
+from headrace.storage.room import set_aside
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
@@ -67,6 +68,9 @@ class File(Protocol):
 
     def pwrite(self, data: Bytes, position: int) -> int:
         """Write at `position`, answering how many bytes were taken."""
+
+    def reserve(self, position: int, size: int) -> None:
+        """Have room on the disk set aside for what will be written there; a wish, which changes no length."""
 
     def size(self) -> int:
         """The file's length now."""
@@ -193,6 +197,10 @@ class RealFile:
     def pwrite(self, data: Bytes, position: int) -> int:
         """One write call; the caller looks at what was taken."""
         return _pwrite(self._fd, data, position)
+
+    def reserve(self, position: int, size: int) -> None:
+        """Where the system can; what it cannot do now, writing will do."""
+        set_aside(self._fd, position, size)
 
     def size(self) -> int:
         """The file's length by fstat."""

@@ -159,6 +159,9 @@ class MemoryFile:
         node.modified_ms = self._files.now_ms
         return taken
 
+    def reserve(self, position: int, size: int) -> None:
+        """Nothing: memory is not cut into blocks."""
+
     def size(self) -> int:
         """The length as seen."""
         self._enter("stat")

@@ -34,6 +34,8 @@ _INDEX_STATE = (
     "_offset_index",
 )
 """All that is made anew with the indexes; those themselves come last, as others look whether they are there."""
+_ROOM_FROM_BYTES = 256 * 1024
+"""Segments up to this size are given no room ahead: most partitions of a cluster stay small."""
 _SMALL_BYTES = 64 * 1024
 """A segment up to this size is looked through at once: waking a thread for each of many would cost more."""
 
@@ -49,6 +51,7 @@ class Segment(BatchFile):
         "_max_timestamp_offset",
         "_offset_index",
         "_offset_written",
+        "_room_end",
         "_time_index",
         "_time_written",
         "aborted",
@@ -57,6 +60,7 @@ class Segment(BatchFile):
         "index_full",
         "index_interval_bytes",
         "indexes_flushed",
+        "room_bytes",
     )
 
     def __init__(self, files: Files, directory: str, base_offset: int, *, size: int, suffix: str = "") -> None:
@@ -70,6 +74,9 @@ class Segment(BatchFile):
         self.index_interval_bytes = 4096
         self.index_bytes_max = 10 * 1024 * 1024
         self.index_full = False
+        self.room_bytes = 0
+        self._room_end = max(size, _ROOM_FROM_BYTES)
+        """How far the file may grow before it is given more room."""
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._offset_written = 0
@@ -98,9 +105,10 @@ class Segment(BatchFile):
         return segment
 
     def configure(self, config: LogConfig) -> None:
-        """Take over what the topic's settings say about indexes."""
+        """Take over what the topic's settings say about indexes and room."""
         self.index_interval_bytes = config.index_interval_bytes
         self.index_bytes_max = config.segment_index_bytes
+        self.room_bytes = config.segment_preallocate_bytes
 
     # Writing
 
@@ -126,6 +134,8 @@ class Segment(BatchFile):
         if self._time_index is None:
             # Now, because once the batch is written nothing may fail any more.
             self.load_indexes()
+        if position + size > self._room_end:
+            self._make_room(file, position + size)
         try:
             taken = file.pwrite(data, position)
             if taken != size:
@@ -133,6 +143,13 @@ class Segment(BatchFile):
         except OSError:
             self._undo(position)
             raise
+
+    def _make_room(self, file: File, end: int) -> None:
+        """Have the disk set room aside for what comes after `end`: as much again, so that small logs stay small."""
+        ahead = min(end, self.room_bytes)
+        if ahead:
+            file.reserve(end, ahead)
+        self._room_end = end + max(ahead, _ROOM_FROM_BYTES)
 
     def _count(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
         """A batch was written at `position`."""
@@ -181,6 +198,9 @@ class Segment(BatchFile):
         index, times = self._offset_index, self._time_index
         if index is None or times is None:
             return
+        if self.room_bytes and self.size > _ROOM_FROM_BYTES:
+            # To cut a file where it ends gives back what was set aside beyond.
+            self.file.truncate(self.size)
         times.append(self._max_timestamp, self._max_timestamp_offset)
         if self._offset_written != len(index) or self._time_written != len(times):
             self._write_indexes(index, times).truncate(len(times) * TIME_ENTRY_BYTES)

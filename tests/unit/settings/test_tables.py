@@ -15,13 +15,14 @@ ORACLE = Path(__file__).parent / "kafka-4.3.1.tsv"
 
 OWN_BROKER = {
     "flush.on.acks.all",
+    "log.segment.preallocate.bytes",
     "max.decompressed.message.bytes",
     "metrics.listener",
     "producer.ids.max.per.partition",
     "request.first.bytes.timeout.ms",
     "request.frame.timeout.ms",
 }
-OWN_TOPIC = {"flush.on.acks.all", "max.decompressed.message.bytes"}
+OWN_TOPIC = {"flush.on.acks.all", "max.decompressed.message.bytes", "segment.preallocate.bytes"}
 ONLY_DYNAMIC = {
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",

@@ -24,6 +24,7 @@ def test_a_topic_that_says_nothing_has_the_defaults(node: Node) -> None:
         ("segment.ms", "1", "segment_ms", 1),
         ("segment.jitter.ms", "5", "segment_jitter_ms", 5),
         ("segment.index.bytes", "4096", "segment_index_bytes", 4096),
+        ("segment.preallocate.bytes", "0", "segment_preallocate_bytes", 0),
         ("index.interval.bytes", "0", "index_interval_bytes", 0),
         ("retention.ms", "-1", "retention_ms", -1),
         ("retention.bytes", "100", "retention_bytes", 100),
