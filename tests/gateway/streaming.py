@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -155,3 +156,26 @@ def raw(url, topic, *, accept="*/*", **query):
     """An open answer, as it comes."""
     with httpx.stream("GET", f"{url}/stream/{topic}", params=query, headers={"accept": accept}, **_PLAIN) as answer:
         yield answer
+
+
+def committed(log, group):
+    """Where a group is."""
+    found = log.admin.list_group_offsets(group)
+    return {place.partition: one.offset for place, one in found.items()}
+
+
+def wait_for(question, expected):
+    """Ask until the answer is as expected."""
+    deadline = time.monotonic() + 20
+    while (answer := question()) != expected:
+        assert time.monotonic() < deadline, answer
+    return answer
+
+
+def hear(websocket, count=1):
+    """So many messages, those that only say where we are aside."""
+    messages = []
+    while len(messages) < count:
+        message = json.loads(websocket.recv(timeout=20))
+        messages += [message] if message.keys() != {"id"} else []
+    return messages

@@ -7,7 +7,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from gateway.streaming import Log, events, get, overflow
+from gateway.streaming import Log, committed, events, get, hear, overflow, wait_for
 from headrace.client.consumer import KafkaConsumer
 from headrace.testing.gateway_thread import GatewayThread
 
@@ -20,32 +20,9 @@ def log(writer):
     return Log(writer)
 
 
-def committed(log, group):
-    """Where a group is."""
-    found = log.admin.list_group_offsets(group)
-    return {place.partition: one.offset for place, one in found.items()}
-
-
-def wait_for(question, expected):
-    """Ask until the answer is as expected."""
-    deadline = time.monotonic() + 20
-    while (answer := question()) != expected:
-        assert time.monotonic() < deadline, answer
-    return answer
-
-
 def open_socket(gateway, path):
     """A WebSocket to a stream."""
     return connect(f"{gateway.url.replace('http', 'ws')}/stream/{path}", open_timeout=20, proxy=None)
-
-
-def hear(websocket, count=1):
-    """So many messages, those that only say where we are aside."""
-    messages = []
-    while len(messages) < count:
-        message = json.loads(websocket.recv(timeout=20))
-        messages += [message] if message.keys() != {"id"} else []
-    return messages
 
 
 def test_group_goes_on(gateway, log):
