@@ -137,6 +137,61 @@ def test_keys_headers_and_nulls(tools):
     assert out == b"Partition:0\tOffset:0\th1:v1,h2:null\tk\tv\nPartition:0\tOffset:1\tNO_HEADERS\tnull\tnull\n"
 
 
+def test_a_key_and_headers_for_every_record(tools):
+    """Do --key, --header and --partition count for every line, after the headers that a line has itself?"""
+    tools.create(partitions=3)
+    typed = ("--key", "k=\udcff", "--header", "a=1=2", "--header", "b", "--header", "a=", "--partition", "2")
+    assert (0, b"", "") == tools.produce(b"h:x\tone\nh:y\ttwo\n", *typed, "--reader-property", "parse.headers=true")
+    _, out, _ = tools.consume("--exit-at-end", "--output", "json")
+
+    mine = [{"key": "a", "value": "1=2"}, {"key": "b", "value": None}, {"key": "a", "value": ""}]
+    expected = [
+        (2, {"base64": "az3/"}, [{"key": "h", "value": "x"}, *mine], "one"),
+        (2, {"base64": "az3/"}, [{"key": "h", "value": "y"}, *mine], "two"),
+    ]
+    records = [json.loads(line) for line in out.splitlines()]
+    assert expected == [tuple(record[name] for name in ("partition", "key", "headers", "value")) for record in records]
+
+
+def test_a_header_for_every_document(tools):
+    """Does --header add to what --input json brings, and is --key refused where the input has keys?"""
+    document = b'{"key": "k", "value": "v"}\n'
+    assert (0, b"", "") == tools.produce(document, "--input", "json", "--header", "copied=yes")
+    _, out, _ = tools.consume("--exit-at-end", "--format", "%k %h %v\\n")
+    refused = "Every record has a key of its own here.\nLeave --key out.\n"
+
+    assert b"k copied:yes v\n" == out
+    assert (1, b"", refused) == tools.produce(document, "--input", "json", "--key", "other")
+    assert (1, b"", refused) == tools.produce(b"k\tv\n", "--reader-property", "parse.key=true", "--key", "other")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--partition", "-1"], "-1 cannot be a partition"),
+        (["--partition", "x"], "Cannot parse argument 'x' of option partition"),
+        (["--header", "=v"], "A header has a name"),
+        (["--key", "a", "--key", "b"], "Found multiple arguments for option key, but you asked for only one"),
+    ],
+)
+def test_a_key_a_header_or_a_partition_that_cannot_be(tools, arguments, expected):
+    """Is it refused before anything is sent?"""
+    code, out, err = tools.produce(b"v\n", *arguments)
+
+    assert (1, b"") == (code, out)
+    assert expected == err.splitlines()[0]
+
+
+def test_a_partition_that_there_is_none_of(tools):
+    """Is every record for it told, with exit code 1?"""
+    code, out, err = tools.produce(b"v\n", "--partition", "7")
+
+    assert (1, b"") == (code, out)
+    assert err.startswith(
+        f"Error when sending message to topic {tools.topic} with key: null, value: 1 bytes with error"
+    )
+
+
 def test_a_bad_line_ends_it_but_loses_nothing(tools):
     """Is what came before a line without a key sent, and the line refused with Kafka's sentence and exit code 1?"""
     code, out, err = tools.produce(

@@ -295,8 +295,7 @@ def test_colours_on_a_terminal(person, headrace_cluster, declined):
 def test_place_and_key_on_a_terminal(person, headrace_cluster):
     """Does `consume` show values alone in a pipe, and partition, offset and key before them on a terminal?"""
     person.environment |= {"HEADRACE_BOOTSTRAP_SERVERS": headrace_cluster.bootstrap, "TERM": "xterm"}
-    keys = ("-r", "parse.key=true", "-r", "key.separator=:")
-    sent = person.types("produce", "orders", "k:two boxes", *keys)
+    sent = person.types("produce", "orders", "two boxes", "-k", "k")
     reading = ("consume", "orders", "--from-beginning", "--exit-at-end")
     piped = person.types(*reading)
     with Terminal(person.command(*reading), environment=person.environment) as terminal:

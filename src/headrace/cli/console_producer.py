@@ -20,7 +20,7 @@ from headrace.settings.properties import load_properties
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.cli.line_reader import NewRecord
+    from headrace.cli.line_reader import Header, NewRecord
     from headrace.cli.session import Session
 
 LINE_READERS = ("LineMessageReader",)
@@ -105,6 +105,14 @@ TOOL = Tool(
             choices=("lines", "json"),
             help="What a line is: as the line reader says, or a document of kafka-console-consumer --output json.",
         ),
+        Option(name="key", argument="key", help="The key of every record, where the input has none."),
+        Option(
+            name="header",
+            argument="name=value",
+            is_repeatable=True,
+            help="A header of every record, after those of the input; null where there is no sign.",
+        ),
+        Option(name="partition", argument="number", help="The partition of every record, whatever its key is."),
         Option(name="sync", help="Wait for each record to be acknowledged before the next one is sent."),
         Option(
             name="compression-codec",
@@ -141,6 +149,7 @@ TOOL = Tool(
     examples=(
         ("Type records, one per line, until Ctrl-D", "--bootstrap-server localhost:9092 --topic trucks_gps"),
         ("Send keys too", "--topic trucks_gps --reader-property parse.key=true --reader-property key.separator=:"),
+        ("One key for all of them", "--topic trucks_gps --key truck-7 --header origin=shell"),
         ("Copy a topic", "--topic copy --input json < records.jsonl"),
     ),
 )
@@ -156,6 +165,10 @@ def _check(values: Values) -> None:
     values.require("topic")
     for name in _NUMBERS:
         values.number(name)
+    if (values.number("partition") or 0) < 0:
+        raise UsageError(f"{values.get('partition')} cannot be a partition")
+    if any(header.startswith("=") for header in values.all("header")):
+        raise UsageError("A header has a name")
     _check_acks(values.require("request-required-acks"))
     codec = values.get("compression-codec")
     if codec and codec not in CODECS:
@@ -187,7 +200,7 @@ async def _run(session: Session) -> int:
 
     await await_topic(session, topic, properties)
     meet(producer, topic, set(), _MEETING_S)
-    sender = Sender(producer, topic, waits=values.has("sync"))
+    sender = Sender(producer, topic, partition=values.number("partition"), waits=values.has("sync"))
     lines = split_lines(_prompted(sys.stdin) if is_terminal and session.report.is_text else _input(sys.stdin))
     try:
         _send_all(sender, lines, read)
@@ -216,14 +229,44 @@ def _send_all(sender: Sender, lines: Iterator[bytes], read: Callable[[bytes], Ne
 
 
 def _reader(values: Values) -> Callable[[bytes], NewRecord]:
+    """What makes a record of a line, with the key and the headers of the command line."""
+    read, has_key = _reader_of_lines(values)
+    typed, headers = values.get("key"), [_header(text) for text in values.all("header")]
+    if typed is not None and has_key:
+        raise Failure("Every record has a key of its own here.", remedy="Leave --key out.")
+    if typed is None and not headers:
+        return read
+    key = None if typed is None else _as_typed(typed)
+
+    def read_more(line: bytes) -> NewRecord:
+        record = read(line)
+        return record._replace(
+            key=record.key if key is None else key, headers=[*(record.headers or ()), *headers] or None
+        )
+
+    return read_more
+
+
+def _reader_of_lines(values: Values) -> tuple[Callable[[bytes], NewRecord], bool]:
+    """What makes a record of a line, and whether the key is in the line too."""
     if values.get("input") == "json":
         from headrace.cli.envelope import EnvelopeReader
 
-        return EnvelopeReader()
+        return EnvelopeReader(), True
     file = values.get("reader-config")
     properties = (load_properties(file) if file else {}) | values.pairs("reader-property")
     tell_unknown(properties, PROPERTIES)
-    return LineReader(line_format(properties))
+    form = line_format(properties)
+    return LineReader(form), form.parse_key
+
+
+def _header(text: str) -> Header:
+    name, sign, value = text.partition("=")
+    return name, _as_typed(value) if sign else None
+
+
+def _as_typed(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
 
 
 def _properties(session: Session, *, is_terminal: bool) -> dict[str, str]:
@@ -276,9 +319,10 @@ def _prompted(stream: Any) -> Iterator[bytes]:
 class Sender:
     """Hands records to librdkafka and tells of those that do not arrive."""
 
-    def __init__(self, producer: Any, topic: str, *, waits: bool) -> None:
+    def __init__(self, producer: Any, topic: str, *, partition: int | None = None, waits: bool) -> None:
         self._producer = producer
         self._topic = topic
+        self._always = {} if partition is None else {"partition": partition}
         self._waits = waits
         self._sent = 0
         self._arrived: dict[int, list[int]] = {}
@@ -286,7 +330,7 @@ class Sender:
 
     def send(self, record: NewRecord) -> None:
         """Send a record; waits where the queue is full, and for each acknowledgement where that is asked for."""
-        given: dict[str, Any] = {"on_delivery": self._delivered}
+        given: dict[str, Any] = {"on_delivery": self._delivered, **self._always}
         if record.headers:
             given["headers"] = record.headers
         if record.timestamp_ms is not None and record.timestamp_ms >= 0:

@@ -25,6 +25,7 @@ FRONT = Front(
         "f": "format",
         "g": "group",
         "n": "max-messages",
+        "p": "partition",
         "l": "last",
         "e": "exit-at-end",
         "o": "output",

@@ -28,7 +28,15 @@ FRONT = Front(
     tool="kafka-console-producer",
     summary="Send records: those on the command line, or else one per line of the input.",
     verbs={"": Verb(usage="TOPIC [RECORD]...", help="send to the topic", translate=_translate)},
-    short={"b": "bootstrap-server", "P": "command-property", "r": "reader-property", "z": "compression-codec"},
+    short={
+        "b": "bootstrap-server",
+        "k": "key",
+        "H": "header",
+        "p": "partition",
+        "P": "command-property",
+        "r": "reader-property",
+        "z": "compression-codec",
+    },
 )
 
 
