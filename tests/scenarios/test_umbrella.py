@@ -174,6 +174,29 @@ def test_a_broker_that_hangs_is_not_starting(person):
 
 
 @posix
+def test_two_with_the_same_id(person):
+    """Does `stop --node-id` end neither of two that have the id, and `--data` the one that is meant and no other?"""
+    assert 0 == person.starts().returncode
+    assert 0 == person.types("start", "--port", str(two_free_ports()), "--data", "there").returncode
+    refused = person.types("stop", "--node-id", "1")
+    shown = person.types("status", "--data", "there")
+    stopped, again = (person.types("stop", "--node-id", "1", "--data", "there") for _ in range(2))
+
+    assert (1, "Several nodes 1 run here: here, there.\nSay which one with --data.\n") == (
+        refused.returncode,
+        refused.stderr,
+    )
+    assert (0, ["there"]) == (shown.returncode, [line.split()[-1] for line in shown.stdout.splitlines()[1:2]])
+    assert (0, 1) == (stopped.returncode, stopped.stdout.count("Stopped node 1 "))
+    assert (1, "No node 1 runs in there that `headrace start` started.\nThere are: node 1 (here).\n") == (
+        again.returncode,
+        again.stderr,
+    )
+    assert 1 == person.types("status", "--data", "there").returncode
+    assert (0, 1) == ((left := person.types("stop")).returncode, left.stdout.count("Stopped node 1 "))
+
+
+@posix
 def test_stop_leaves_other_servers_alone(person, tmp_path):
     """Does `stop` end what `start` started and nothing else, though both run for the same person?"""
     config = tmp_path / "other.properties"

@@ -53,7 +53,7 @@ async def _add(session: Session) -> int:
             # What could not start would not start with the others next time.
             cluster.leave(node)
         raise
-    _remember(added.address)
+    _remember(added.address, {plan.expected().address for plan in before})
     shown = [nodes.find_running(plan.expected()) or plan.expected() for plan in cluster.plans()]
     statuses = [nodes.RUNNING if nodes.find_running(one) else nodes.STOPPED for one in shown]
     print_nodes(session.report, shown, statuses)
@@ -93,8 +93,8 @@ def _port(cluster: LocalCluster, wanted: int | None) -> int:
     return port
 
 
-def _remember(address: str) -> None:
-    """Let the tools know the new address too, if they talk to this cluster."""
+def _remember(address: str, others: set[str]) -> None:
+    """Let the tools know the new address too, if they talk to this cluster, whose others are at these."""
     saved = load_profile(DEFAULT).get("bootstrap.servers", "")
-    if saved and address not in saved.split(","):
+    if others & {*saved.split(",")} and address not in saved.split(","):
         save_profile(DEFAULT, {"bootstrap.servers": f"{saved},{address}"})

@@ -1,7 +1,8 @@
 """kafka-server-stop: ask running servers to shut down cleanly.
 
 Like Kafka's script it asks every server of this person on this machine, or those of one node id or process role, and
-returns without waiting. Where Kafka's exits 0 although nothing matched, this says so and exits 1.
+returns without waiting. Where Kafka's exits 0 although nothing matched, this says so and exits 1. Where Kafka's ends
+every server that has the node id, whatever cluster it is of, this ends none and asks which one is meant.
 """
 
 import argparse
@@ -12,13 +13,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from headrace.cli.arguments import Parser, add_output
+from headrace.cli.node_choice import DATA_HELP, choose_nodes
 from headrace.cli.report import TEXT, Report
 from headrace.cli.running import RunningServer, running_servers
+from headrace.cli.session import Failure
 
 _EXAMPLES = """\
 Examples:
   All servers of this machine   {0}
   One of them                   {0} --node-id 2
+  Where two clusters have it    {0} --node-id 2 --data elsewhere
   The hard way                  SIGNAL=KILL {0}
 """
 _WAIT_SECONDS_MAX = 120
@@ -35,12 +39,19 @@ def main(arguments: Sequence[str], program: str, *, wait: bool = False) -> int:
     )
     parser.add_argument("--process-role", help="only servers with exactly these process.roles")
     parser.add_argument("--node-id", type=int, help="only the server with this node.id")
+    parser.add_argument("--data", metavar="directory", help=f"{DATA_HELP[0].lower()}{DATA_HELP[1:-1]}")
     add_output(parser)
     options = parser.parse_args(list(arguments))
     report = Report(options.output)
     if options.node_id is not None and options.process_role is not None:
         report.note("When both node-id and process-role are provided, the value for node-id will take precedence")
-    servers = [server for server in running_servers() if _matches(server, options)]
+    try:
+        servers = choose_nodes(running_servers(), node_id=options.node_id, data=options.data)
+    except Failure as failure:
+        report.note(f"{failure.message}\n{failure.remedy}")
+        return 1
+    if options.process_role is not None and options.node_id is None:
+        servers = [server for server in servers if _has_roles(server, options.process_role)]
     if not servers:
         report.note("No kafka server to stop")
         return 1
@@ -77,12 +88,8 @@ def _signal() -> signal.Signals | None:
         return None
 
 
-def _matches(server: RunningServer, options: argparse.Namespace) -> bool:
-    if options.node_id is not None:
-        return bool(server.node_id == options.node_id)
-    if options.process_role is not None:
-        return set(server.process_roles.split(",")) == set(options.process_role.split(","))
-    return True
+def _has_roles(server: RunningServer, roles: str) -> bool:
+    return set(server.process_roles.split(",")) == set(roles.split(","))
 
 
 def _wait_for(servers: list[RunningServer], report: Report) -> int:

@@ -12,10 +12,11 @@ from headrace.cli import gateways, nodes
 from headrace.cli.colours import CYAN, paint
 from headrace.cli.extras import ensure_extra, has_extra
 from headrace.cli.layout import log_directory, project_root
-from headrace.cli.local_cluster import PORT, LocalCluster, NoPortFree, free_ports
+from headrace.cli.local_cluster import PORT, LocalCluster, NoPortFree, cluster_of, free_ports, stopped_nodes
 from headrace.cli.node_launch import bring_up
 from headrace.cli.node_table import node_document, print_nodes
 from headrace.cli.profile import DEFAULT, current, save_profile
+from headrace.cli.running import running_servers
 from headrace.cli.session import Failure, run_tool
 from headrace.cli.tool import Option, Tool, UsageError, Values
 from headrace.storage.meta_properties import META_PROPERTIES
@@ -159,7 +160,23 @@ def _make_if_new(cluster: LocalCluster, values: Values) -> None:
         raise Failure(
             f"{where} holds the data of a single node.", remedy="Name another directory with --data for the cluster."
         )
+    if not values.has("data"):
+        _refuse_beside_a_half(count)
     cluster.make(_ports(count, port))
+
+
+def _refuse_beside_a_half(count: int) -> None:
+    """Who starts a cluster of which a part runs wants the rest of it, and not another one in the usual place."""
+    started = [server for server in running_servers() if server.by_start]
+    for missing in stopped_nodes(started):
+        half = cluster_of(missing)
+        if half is not None and len(half.nodes()) == count:
+            where = nodes.shown_path(str(half.directory))
+            raise Failure(
+                f"Node {missing.node_id} of the cluster in {where} is stopped, and others of it run.",
+                remedy=f"To start what is missing: {nodes.typed_name()} start --data {where}. "
+                "For another cluster: --data elsewhere.",
+            )
 
 
 def _ports(count: int, first: int | None) -> list[int]:

@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.cli import gateways, nodes
 from headrace.cli.local_cluster import stopped_nodes
+from headrace.cli.node_choice import DATA_HELP, choose_nodes
 from headrace.cli.node_table import node_document, print_nodes
 from headrace.cli.profile import current, load_profile
 from headrace.cli.running import RunningServer, running_gateways, running_servers
 from headrace.cli.session import Failure, run_tool
-from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Tool
+from headrace.cli.tool import BOOTSTRAP, COMMAND_CONFIG, Option, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.cli.session import Session
+    from headrace.cli.tool import Values
 
 TOOL = Tool(
     name="headrace status",
     summary="Show the nodes that run here, or those of the cluster that is named.",
-    options=(BOOTSTRAP, COMMAND_CONFIG),
+    options=(
+        BOOTSTRAP,
+        COMMAND_CONFIG,
+        Option(name="data", short="d", argument="directory", help=DATA_HELP),
+    ),
     examples=(("What runs here", ""), ("The nodes of another cluster", "--bootstrap-server kafka.example:9092")),
 )
 
@@ -33,8 +39,7 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 
 async def _status(session: Session) -> int:
-    values = session.values
-    servers = [] if values.has("bootstrap-server") or values.has("profile") else running_servers()
+    servers = _servers_here(session.values)
     statuses = await nodes.statuses(servers)
     missing = stopped_nodes(servers)
     if missing:
@@ -59,6 +64,17 @@ async def _status(session: Session) -> int:
     statuses += await _show_gateways(session, servers, document)
     session.report.data(document)
     return 0 if all(status == nodes.RUNNING for status in statuses) else 1
+
+
+def _servers_here(values: Values) -> list[RunningServer]:
+    """The servers of this machine, if no other cluster is named; Failure if none has the data that is."""
+    data = values.get("data")
+    if values.has("bootstrap-server") or values.has("profile"):
+        return []
+    found = choose_nodes(running_servers(), data=data)
+    if data is not None and not found:
+        raise Failure(f"Nothing runs in {data}.", remedy=f"Start it with: {nodes.typed_name()} start --data {data}")
+    return found
 
 
 async def _show_gateways(session: Session, servers: Sequence[RunningServer], document: dict[str, Any]) -> list[str]:

@@ -11,7 +11,8 @@ from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from headrace.cli.gateways import stop_gateways
-from headrace.cli.nodes import typed_name
+from headrace.cli.node_choice import DATA_HELP, choose_nodes
+from headrace.cli.nodes import shown_path, typed_name
 from headrace.cli.profile import DEFAULT, forget_profile, load_profile
 from headrace.cli.running import running_gateways, running_servers
 from headrace.cli.server_stop import stop_servers
@@ -22,14 +23,22 @@ from headrace.model.errors import HeadraceError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.cli.running import RunningGateway, RunningServer
     from headrace.cli.session import Session
 
 TOOL = Tool(
     name="headrace stop",
     summary="Stop what `headrace start` started, one broker or a whole cluster and its gateway, and wait until all is "
     "on disk.",
-    options=(Option(name="node-id", argument="id", help="Stop only the node with this id."),),
-    examples=(("Stop it", ""), ("One node of a cluster", "--node-id 3")),
+    options=(
+        Option(name="node-id", argument="id", help="Stop only the node with this id."),
+        Option(name="data", short="d", argument="directory", help=DATA_HELP),
+    ),
+    examples=(
+        ("Stop it", ""),
+        ("One node of a cluster", "--node-id 3"),
+        ("One cluster of several", "--data elsewhere"),
+    ),
 )
 
 
@@ -45,17 +54,14 @@ def _check(values: Values) -> None:
 
 
 async def _stop(session: Session) -> int:
-    node_id = session.values.number("node-id")
-    running = running_servers()
-    ours = [server for server in running if server.by_start and node_id in {None, server.node_id}]
-    beside = [gateway for gateway in running_gateways() if gateway.by_start and node_id is None]
+    node_id, data = session.values.number("node-id"), session.values.get("data")
+    started = [server for server in running_servers() if server.by_start]
+    ours = choose_nodes(started, node_id=node_id, data=data)
+    beside = [] if node_id is not None else _gateways(ours, everywhere=data is None)
     if not ours and not beside:
-        _forget_the_dead(any(server.by_start for server in running))
-        others = len([server for server in running if not server.by_start])
-        raise Failure(
-            "Nothing runs that `headrace start` started.",
-            remedy=f"Others run: {others}. To stop them too: {typed_name()} server stop" if others else "",
-        )
+        if not started:
+            _forget_the_dead()
+        raise _nothing(started, node_id=node_id, data=data)
     with nullcontext() if session.report.is_text else redirect_stdout(sys.stderr):
         code = stop_gateways(beside) if beside else 0
         code = stop_servers(ours, wait=True) or code
@@ -63,6 +69,26 @@ async def _stop(session: Session) -> int:
     document: dict[str, object] = {"stopped": [server.node_id for server in ours]}
     session.report.data(document | ({"gateways": [gateway.url for gateway in beside]} if beside else {}))
     return code
+
+
+def _gateways(servers: Sequence[RunningServer], *, everywhere: bool) -> list[RunningGateway]:
+    """The gateways that `headrace start` started: all of them, or those before these servers."""
+    addresses = {server.address for server in servers}
+    return [one for one in running_gateways() if one.by_start and (everywhere or addresses & {*one.brokers.split(",")})]
+
+
+def _nothing(started: Sequence[RunningServer], *, node_id: int | None, data: str | None) -> Failure:
+    """That nothing fits, and what there is instead."""
+    if started:
+        what = "Nothing" if node_id is None else f"No node {node_id}"
+        where = "" if data is None else f" in {data}"
+        named = ", ".join(f"node {one.node_id} ({shown_path(one.data)})" for one in started)
+        return Failure(f"{what} runs{where} that `headrace start` started.", remedy=f"There are: {named}.")
+    others = len(running_servers())
+    return Failure(
+        "Nothing runs that `headrace start` started.",
+        remedy=f"Others run: {others}. To stop them too: {typed_name()} server stop" if others else "",
+    )
 
 
 def _forget(stopped: set[str]) -> None:
@@ -75,11 +101,11 @@ def _forget(stopped: set[str]) -> None:
         forget_profile(DEFAULT)
 
 
-def _forget_the_dead(is_any_alive: bool) -> None:
+def _forget_the_dead() -> None:
     """A broker that was killed leaves its address behind."""
     try:
         saved = load_profile(DEFAULT).get("bootstrap.servers", "")
     except HeadraceError:
         return
-    if not is_any_alive and saved.startswith("localhost:"):
+    if saved.startswith("localhost:"):
         forget_profile(DEFAULT)

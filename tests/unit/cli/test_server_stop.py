@@ -9,14 +9,20 @@ import pytest
 from headrace.cli import server_stop
 from headrace.cli.running import RunningServer
 
-COMBINED = RunningServer(node_id=1, process_roles="broker,controller", pid=101)
-BROKER = RunningServer(node_id=2, process_roles="broker", pid=102)
+COMBINED = RunningServer(node_id=1, process_roles="broker,controller", pid=101, data="/one")
+BROKER = RunningServer(node_id=2, process_roles="broker", pid=102, data="/two")
+TWIN = RunningServer(node_id=2, process_roles="broker", pid=103, data="/three")
 
 
 @pytest.fixture
-def machine(monkeypatch):
+def running():
+    """The servers of the machine."""
+    return [COMBINED, BROKER]
+
+
+@pytest.fixture
+def machine(monkeypatch, running):
     """A machine with two servers; returns the signals that were sent. A server asked to stop is gone at once."""
-    running = [COMBINED, BROKER]
     sent = []
 
     def kill(pid: int, number: int) -> None:
@@ -37,6 +43,7 @@ def machine(monkeypatch):
         (["--process-role=broker"], [102]),
         (["--process-role=controller,broker"], [101]),
         (["--process-role=broker", "--node-id=1"], [101]),
+        (["--data=/two"], [102]),
     ],
 )
 def test_whom_it_stops(machine, arguments, stopped):
@@ -45,7 +52,20 @@ def test_whom_it_stops(machine, arguments, stopped):
     assert machine == [(pid, signal.SIGTERM) for pid in stopped]
 
 
-@pytest.mark.parametrize("arguments", [["--node-id=9"], ["--process-role=controller"]])
+def test_an_id_that_two_clusters_have(machine, running, capsys):
+    """Is nobody stopped by an id that two have, and one of them where its data is named too?"""
+    running.append(TWIN)
+
+    assert 1 == server_stop.main(["--node-id=2"], "kafka-server-stop.sh")
+    assert ("Several nodes 2 run here: /three, /two.\nSay which one with --data.\n", "") == tuple(capsys.readouterr())
+    assert [] == machine
+    assert 0 == server_stop.main(["--node-id=2", "--data=/three"], "kafka-server-stop.sh")
+    assert [(103, signal.SIGTERM)] == machine
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--node-id=9"], ["--process-role=controller"], ["--process-role=broker", "--data=/one"]]
+)
 def test_nothing_to_stop(machine, capsys, arguments):
     """If nothing matches, does it say so as Kafka's script does, and exit 1?"""
     assert server_stop.main(arguments, "kafka-server-stop.sh") == 1
