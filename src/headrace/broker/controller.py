@@ -165,7 +165,8 @@ class Controller:
 
     async def _first_decisions(self) -> None:
         """Say at what levels a new cluster runs, before anything else is decided."""
-        await self._run(first_levels)
+        first_records = self._broker.store.first_records
+        await self._run(partial(first_levels, first_records=first_records, policy=self.policy))
 
     def stop(self) -> None:
         """Decide nothing more."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.broker.features import check_levels
+from headrace.coordination.quorum.bootstrap_file import read_bootstrap
 from headrace.coordination.quorum.snapshot_file import SnapshotFiles
 from headrace.cores.raft.voters import ReplicaKey, Voter, VoterSet
 from headrace.model.errors import HeadraceError
 from headrace.storage.meta_properties import read_meta
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.coordination.quorum.settings import QuorumSettings
+    from headrace.model.metadata_records import MetadataRecord
     from headrace.settings.broker import BrokerConfig
     from headrace.storage.files import Files
 
@@ -37,6 +42,13 @@ def require_format(config: BrokerConfig, files: Files) -> None:
             "This node is meant to work with others, and its log dirs do not say in which cluster. "
             "Format each node with the same id: kafka-storage format --cluster-id ID --config FILE"
         )
+
+
+def first_records(files: Files, log_dir: str) -> Sequence[MetadataRecord]:
+    """What a cluster shall begin with that has no records yet, if its format says so; blocking."""
+    records = read_bootstrap(files, log_dir)
+    check_levels(records)
+    return records
 
 
 def found_quorum(config: BrokerConfig, settings: QuorumSettings, files: Files, directory: str, *, now_ms: int) -> None:

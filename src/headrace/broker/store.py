@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
+from headrace.broker.formatting import first_records
 from headrace.broker.partitions import assigned_directory
 from headrace.cores.metadata import METADATA_TOPIC
 from headrace.cores.producers import ProducerStates
@@ -24,11 +25,12 @@ from headrace.storage.log_dir import LogDir
 from headrace.storage.meta_properties import MetaProperties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from headrace.broker.partition import Partition
     from headrace.broker.partitions import Partitions
     from headrace.cores.metadata import Metadata, PartitionState, Topic
+    from headrace.model.metadata_records import MetadataRecord
     from headrace.settings.broker import BrokerConfig
     from headrace.storage.files import Files
     from headrace.storage.log import Log
@@ -81,6 +83,8 @@ class Store:
         """Partitions whose logs are here and could not be opened: they are not to be begun anew."""
         self.failed_dirs: list[str] = []
         """Paths of log dirs that could not be opened at all."""
+        self.first_records: Sequence[MetadataRecord] = ()
+        """What the metadata log begins with, if it is empty and the directory was formatted for that."""
 
     # --- opening
 
@@ -93,6 +97,8 @@ class Store:
             self._require_one()
             self._identify()
             self.metadata_log = self._open_metadata_log(self.log_dirs[0])
+            if not self.metadata_log.log_end_offset:
+                self.first_records = first_records(self._files, self.log_dirs[0].path)
         except HeadraceError:
             for log_dir in self.log_dirs:
                 log_dir.abandon()

@@ -1,8 +1,8 @@
 """kafka-storage: look at log directories, format them, and make ids.
 
-Texts are those of Kafka 4.3. Deviations: no `Bootstrap metadata: ...` line, because the first start writes the initial
-metadata itself; a refusal that Kafka gives as a stack trace is its sentence alone; a release or feature level other
-than the one a new cluster starts at is refused, and so are credentials, because nothing would come of them.
+Texts are those of Kafka 4.3. Deviations: no `Bootstrap metadata: ...` line; a refusal that Kafka gives as a stack trace
+is its sentence alone; releases before 4.0-IV3 are refused, and so are credentials, because nothing would come of them.
+Without --release-version it is 4.0-IV3; share and streams groups are on from there, where Kafka waits for 4.2.
 """
 
 import argparse
@@ -12,11 +12,21 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from headrace.broker.features import FINALIZED, METADATA_VERSION
+from headrace.broker.features import FINALIZED, KRAFT_VERSION, METADATA_VERSION, SUPPORTED, level_records
 from headrace.cli.arguments import Parser, add_output
-from headrace.cli.feature_levels import LATEST, release, show_dependencies, show_mapping
+from headrace.cli.feature_levels import (
+    LATEST,
+    default_levels,
+    feature_and_level,
+    metadata_level,
+    release,
+    release_of,
+    show_dependencies,
+    show_mapping,
+)
 from headrace.cli.initial_voters import directory_of, only_voter, parse_voters, write_voters
 from headrace.cli.report import Report
+from headrace.coordination.quorum.bootstrap_file import write_bootstrap
 from headrace.model.errors import HeadraceError
 from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.settings.broker import BrokerConfig
@@ -57,7 +67,7 @@ Examples:
   What the directories hold          kafka-storage info -c config/server.properties --output json
   Which levels belong to a release   kafka-storage version-mapping -r 4.0
 """
-_STARTS_AT = f"A new cluster of Headrace starts at {METADATA_VERSION} {RELEASE}."
+_STARTS_AT = f"A new cluster of Headrace starts at {METADATA_VERSION} {RELEASE} unless it is formatted for another."
 
 
 class Refused(HeadraceError):
@@ -119,7 +129,7 @@ def _parser() -> Parser:
     add("--cluster-id", "-t", required=True, help="The cluster ID to use.")
     add("--ignore-formatted", "-g", action="store_true", help="Skip directories that are formatted already.")
     add("--add-scram", "-S", action="append", default=[], help="Refused: Headrace serves no logins by SCRAM yet.")
-    add("--release-version", "-r", help=f"The release of the initial features: {RELEASE}, the one that is served.")
+    add("--release-version", "-r", help=f"The release of the initial features: {RELEASE} (the default) to {LATEST}.")
     add("--feature", "-f", action="append", default=[], help="The level of a feature, as feature=level.")
     quorum = format_parser.add_mutually_exclusive_group()
     quorum.add_argument("--standalone", "-s", action="store_true", help="This controller alone is the quorum.")
@@ -185,7 +195,7 @@ def format_directories(config: BrokerConfig, options: argparse.Namespace, report
     if options.add_scram:
         raise Refused(_NO_SCRAM)
     _check_quorum(config, options)
-    _check_features(options)
+    levels = _levels(options)
     formatted: dict[Path, MetaProperties] = {}
     empty = []
     for path in _directories(config):
@@ -203,20 +213,21 @@ def format_directories(config: BrokerConfig, options: argparse.Namespace, report
     if not empty:
         report.line("All of the log directories are already formatted.")
     for path in empty:
-        report.line(f"Formatting {_kind(path, config, options)} {path} with {METADATA_VERSION} {RELEASE}.")
-        _format(path, config, options)
+        named = release_of(levels[METADATA_VERSION])
+        report.line(f"Formatting {_kind(path, config, options)} {path} with {METADATA_VERSION} {named}.")
+        _format(path, config, options, levels)
     report.data(
         {
             "clusterId": options.cluster_id,
             "formatted": list(map(str, empty)),
             "formattedBefore": list(map(str, formatted)),
-            "metadataVersion": RELEASE,
+            "metadataVersion": release_of(levels[METADATA_VERSION]),
         }
     )
 
 
-def _format(path: Path, config: BrokerConfig, options: argparse.Namespace) -> None:
-    """Say whose a directory is, and in that of the metadata who votes, if that is for the log to say."""
+def _format(path: Path, config: BrokerConfig, options: argparse.Namespace, levels: dict[str, int]) -> None:
+    """Say whose a directory is, and in that of the metadata with which levels the cluster begins and who votes."""
     directory_id, voters = _random_uuid(), None
     if path == Path(config.metadata_log_dir) and options.initial_controllers:
         voters = parse_voters(options.initial_controllers, config.controller_listener_names[0])
@@ -224,8 +235,11 @@ def _format(path: Path, config: BrokerConfig, options: argparse.Namespace) -> No
     elif path == Path(config.metadata_log_dir) and options.standalone:
         voters = only_voter(config, directory_id)
     path.mkdir(parents=True, exist_ok=True)
+    now_ms = time.time_ns() // 1_000_000
+    if path == Path(config.metadata_log_dir):
+        write_bootstrap(RealFiles(), str(path), level_records(levels), now_ms=now_ms)
     if voters is not None:
-        write_voters(RealFiles(), path, voters, now_ms=time.time_ns() // 1_000_000)
+        write_voters(RealFiles(), path, voters, now_ms=now_ms)
     meta = MetaProperties(cluster_id=options.cluster_id, node_id=config.node_id, directory_id=directory_id)
     write_meta(RealFiles(), str(path), meta)
 
@@ -254,20 +268,33 @@ def _check_quorum(config: BrokerConfig, options: argparse.Namespace) -> None:
         raise Refused(_NO_VOTERS)
 
 
-def _check_features(options: argparse.Namespace) -> None:
-    asked = options.release_version
-    if asked is not None and (found := release(asked)) != RELEASE:
-        raise Refused(f"metadata.version {found} is not served. {_STARTS_AT} Format without --release-version.")
+def _levels(options: argparse.Namespace) -> dict[str, int]:
+    """The levels a new cluster shall begin with; Refused if they are not served or were named twice."""
+    named = release(options.release_version or RELEASE)
+    typed = dict(map(_feature, options.feature))
+    if METADATA_VERSION in typed and options.release_version:
+        raise Refused(f"Use --release-version instead of --feature {METADATA_VERSION}=X to avoid ambiguity.")
+    level = typed.pop(METADATA_VERSION, metadata_level(named))
+    _, last = SUPPORTED[METADATA_VERSION]
+    if not metadata_level(RELEASE) <= level <= last:
+        raise Refused(f"{METADATA_VERSION} {release_of(level) or level} is not served: {RELEASE} to {LATEST} are.")
     is_dynamic = bool(options.standalone or options.initial_controllers or options.no_initial_controllers)
-    levels = {**FINALIZED, "kraft.version": int(is_dynamic)}
-    for text in options.feature:
-        name, equals, level = text.partition("=")
-        if not equals:
-            raise Refused(f"Can't parse feature=level string {text}: equals sign not found.")
-        if name not in levels:
-            raise Refused(f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(levels))}")
-        if level != str(levels[name]):
-            raise Refused(f"No feature:{name} with feature level {level}; this cluster starts at {levels[name]}.")
+    if typed.pop(KRAFT_VERSION, int(is_dynamic)) != is_dynamic:
+        raise Refused(f"{KRAFT_VERSION} is {int(is_dynamic)} in a quorum that is formatted like this.")
+    usual = default_levels(release_of(level) or RELEASE)
+    usual.pop(KRAFT_VERSION)
+    return {METADATA_VERSION: level} | {name: max(usual[name], FINALIZED.get(name, 0)) for name in usual} | typed
+
+
+def _feature(text: str) -> tuple[str, int]:
+    """A level that was typed, which is one of those that are served."""
+    name, level = feature_and_level(text)
+    if name not in SUPPORTED:
+        raise Refused(f"Unsupported feature: {name}. Supported features are: {', '.join(sorted(SUPPORTED))}")
+    low, high = SUPPORTED[name]
+    if not low <= level <= high:
+        raise Refused(f"No feature:{name} with feature level {level}")
+    return name, level
 
 
 def _check_same_node(path: Path, meta: MetaProperties, config: BrokerConfig, cluster_id: str) -> None:

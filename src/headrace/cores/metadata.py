@@ -288,6 +288,7 @@ class Metadata:
             fenced=record.fenced > 0 if record.fenced else old.fenced,
             in_controlled_shutdown=old.in_controlled_shutdown or record.in_controlled_shutdown > 0,
             log_dirs=record.log_dirs or old.log_dirs,
+            cordoned_log_dirs=(old.cordoned_log_dirs if record.cordoned_log_dirs is None else record.cordoned_log_dirs),
         )
 
     def _register_controller(self, record: RegisterControllerRecord) -> None:

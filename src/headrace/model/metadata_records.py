@@ -116,6 +116,8 @@ class RegisterBrokerRecord(Struct, frozen=True, kw_only=True, gc=False):
     fenced: bool = False
     in_controlled_shutdown: bool = False
     log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    """Those that shall get no new partitions (KIP-1066); None if the broker has not said."""
 
 
 class UnregisterBrokerRecord(Struct, frozen=True, kw_only=True, gc=False):
@@ -126,13 +128,14 @@ class UnregisterBrokerRecord(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class BrokerRegistrationChangeRecord(Struct, frozen=True, kw_only=True, gc=False):
-    """A broker was fenced (1), unfenced (-1), began its shutdown (1), or lost log dirs; 0 and () change nothing."""
+    """A broker was fenced (1) or unfenced (-1), began its shutdown (1), lost log dirs; 0, () and None are no change."""
 
     broker_id: int = 0
     broker_epoch: int = 0
     fenced: int = 0
     in_controlled_shutdown: int = 0
     log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
 
 
 class ControllerEndpoint(Struct, frozen=True, kw_only=True, gc=False):

@@ -20,7 +20,10 @@ WRITTEN_VERSIONS: dict[type, int] = {
     PartitionChangeRecord: 2,
     BrokerRegistrationChangeRecord: 2,
 }
-"""Versions a cluster writes, as metadata version 25 (4.0-IV3) has them; records not named have one version only."""
+"""Versions a cluster writes, as metadata version 25 (4.0-IV3) has them; records not named have one version only.
+
+Of what came since only cordoned log dirs (30, 4.3-IV0) are in the records: where there are such, they take one more.
+"""
 
 _MODULE = "metadata_records"
 _MESSAGES: dict[int, Message] = {message.key: message for message in load_messages(_MODULE)}
@@ -31,11 +34,17 @@ def encode_metadata_record(record: MetadataRecord, version: int | None = None) -
     """A metadata record as a value of the metadata log, in the version a cluster writes if none is told."""
     name = type(record).__name__
     if version is None:
-        version = WRITTEN_VERSIONS.get(type(record), 0)
+        version = WRITTEN_VERSIONS.get(type(record), 0) + _has_cordoned(record)
     out = bytearray()
     for number in (FRAME_VERSION, _KEYS[name], version):
         write_uvarint(out, number)
     return bytes(out) + encode(writer_of(_MODULE, name, version), record)
+
+
+def _has_cordoned(record: MetadataRecord) -> bool:
+    if not isinstance(record, RegisterBrokerRecord | BrokerRegistrationChangeRecord):
+        return False
+    return record.cordoned_log_dirs is not None
 
 
 def decode_metadata_record(data: Buffer) -> MetadataRecord:

@@ -3,11 +3,16 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from clients.java.record_book import RecordBook, place, sample_records
+from headrace.cli import storage
 from headrace.testing.broker_process import BrokerProcess, HeadraceProcess
 from headrace.testing.peer import KafkaPeer
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+STORAGE = "kafka.tools.StorageTool"
 
 
 def test_kafka_takes_over(java, tmp_path):
@@ -15,13 +20,39 @@ def test_kafka_takes_over(java, tmp_path):
     _check_takeover(java, tmp_path, HeadraceProcess(tmp_path / "old"), KafkaPeer(tmp_path / "new"), records=2000)
 
 
-def test_headrace_takes_over(java, tmp_path):
+@pytest.mark.parametrize("release", [(), ("--release-version", "4.0")], ids=["latest", "4.0"])
+def test_headrace_takes_over(java, tmp_path, release):
     """Does Headrace serve what Kafka kept, whose metadata log begins with a transaction (KIP-868)?"""
     old = KafkaPeer(tmp_path / "old")
-    old.format_options = ("--release-version", "4.0")
+    old.format_options = release
     old.format()
 
     _check_takeover(java, tmp_path, old, HeadraceProcess(tmp_path / "new"), records=400)
+
+
+def test_who_formats_and_who_starts(java, tmp_path):
+    """Begins a cluster at the same levels, whichever of both formats its directory and whichever starts it?"""
+    both = {"headrace": HeadraceProcess, "kafka": KafkaPeer}
+    release = ("--release-version", "4.3")
+    found = {}
+    for formats in both:
+        for starts, kind in both.items():
+            broker = kind(tmp_path / f"{formats}-{starts}")
+            words = ("format", "--cluster-id", "q1Sh-9_ISia_zwGINzRvyQ", "--config", str(broker.properties), *release)
+            if formats == "kafka":
+                java.check(STORAGE, *words)
+            else:
+                assert 0 == storage.main(words, "kafka-storage")
+            try:
+                broker.start()
+                found[formats, starts] = java.check(
+                    FEATURES, "--bootstrap-server", broker.bootstrap, "describe"
+                ).lines()
+            finally:
+                broker.remove()
+
+    finalized = {way: [line.split("FinalizedVersionLevel: ")[1].split()[0] for line in found[way]] for way in found}
+    assert {("1", "1", "0", "4.3-IV0", "1", "1", "2")} == {*map(tuple, finalized.values())}
 
 
 def _check_takeover(java, place: Path, old: BrokerProcess, new: BrokerProcess, *, records: int) -> None:

@@ -6,9 +6,11 @@ import pytest
 
 from headrace.cli import features, storage
 from headrace.cli.feature_levels import RELEASES
+from headrace.coordination.quorum.bootstrap_file import read_bootstrap
 from headrace.model.ids import decode_uuid
+from headrace.storage.files import RealFiles
 
-STARTS_AT = "A new cluster of Headrace starts at metadata.version 4.0-IV3."
+STARTS_AT = "A new cluster of Headrace starts at metadata.version 4.0-IV3 unless it is formatted for another."
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
 COMBINED = """\
@@ -145,22 +147,25 @@ def test_voters_and_standalone(node, capsys):
         (
             ["-f", "nonsense=1"],
             (
-                "Unsupported feature: nonsense. Supported features are: group.version, kraft.version, "
-                "metadata.version, share.version, streams.version, transaction.version"
+                "Unsupported feature: nonsense. Supported features are: eligible.leader.replicas.version, "
+                "group.version, kraft.version, metadata.version, share.version, streams.version, transaction.version"
             ),
         ),
         (["-f", "metadata.version"], "Can't parse feature=level string metadata.version: equals sign not found."),
+        (["-f", "metadata.version=99"], "No feature:metadata.version with feature level 99"),
+        (["-f", "share.version=2"], "No feature:share.version with feature level 2"),
+        (["-f", "kraft.version=1"], "kraft.version is 0 in a quorum that is formatted like this."),
         (
-            ["-f", "metadata.version=99"],
-            "No feature:metadata.version with feature level 99; this cluster starts at 25.",
+            ["-r", "4.2", "-f", "metadata.version=30"],
+            "Use --release-version instead of --feature metadata.version=X to avoid ambiguity.",
         ),
         (["-r", "9.9"], f"Unknown metadata.version '9.9'. Supported metadata.version are: {', '.join(RELEASES)}"),
-        (["-r", "4.3"], f"metadata.version 4.3-IV0 is not served. {STARTS_AT} Format without --release-version."),
-        (["-r", "3.9-IV0"], f"metadata.version 3.9-IV0 is not served. {STARTS_AT} Format without --release-version."),
+        (["-r", "3.9-IV0"], "metadata.version 3.9-IV0 is not served: 4.0-IV3 to 4.3-IV0 are."),
+        (["-r", "4.4-IV0"], "metadata.version 4.4-IV0 is not served: 4.0-IV3 to 4.3-IV0 are."),
     ],
 )
 def test_features(node, capsys, arguments, words):
-    """Is a feature or release that would have no effect refused rather than swallowed?"""
+    """Is a feature or release that is not served refused rather than swallowed?"""
     assert node.format(*arguments) == 1
     assert capsys.readouterr().err == words + "\n"
 
@@ -272,6 +277,31 @@ def test_what_is_known_of_features(capsys, arguments):
 
     assert (theirs[0], theirs[1].out) == (ours[0], ours[1].out)
     assert theirs[1].err + (f"{STARTS_AT}\n" if is_elsewhere else "") == ours[1].err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "expected"),
+    [
+        ([], "4.0-IV3", {}),
+        (["-r", "4.0"], "4.0-IV3", {}),
+        (["-r", "4.1-IV0"], "4.1-IV0", {"metadata.version": 26, "eligible.leader.replicas.version": 1}),
+        (["-r", "4.3"], "4.3-IV0", {"metadata.version": 30, "eligible.leader.replicas.version": 1}),
+        (["-f", "metadata.version=29"], "4.2-IV1", {"metadata.version": 29, "eligible.leader.replicas.version": 1}),
+        (["-r", "4.3", "-f", "eligible.leader.replicas.version=0"], "4.3-IV0", {"metadata.version": 30}),
+        (["-f", "transaction.version=1"], "4.0-IV3", {"transaction.version": 1}),
+    ],
+)
+def test_levels_of_a_new_cluster(node, capsys, arguments, named, expected):
+    """Are the levels of the release, and those that are asked for, written where the first start finds them?"""
+    usual = {"metadata.version": 25, "transaction.version": 2}
+    usual |= dict.fromkeys(("group.version", "share.version", "streams.version"), 1)
+    assert 0 == node.format(*arguments)
+    first, *others = read_bootstrap(RealFiles(), str(node.a))
+
+    assert f"Formatting metadata directory {node.a} with metadata.version {named}.\n" in capsys.readouterr().out
+    assert usual | expected == {record.name: record.feature_level for record in (first, *others)}
+    assert "metadata.version" == first.name
+    assert not (node.b / "bootstrap.checkpoint").exists()
 
 
 @pytest.mark.parametrize("release", ["4.0", "4.0-IV3"])

@@ -167,10 +167,12 @@ def test_registration_change_keeps_what_it_does_not_name():
     assert metadata.brokers[1].fenced
     assert metadata.brokers[1].in_controlled_shutdown
 
+    metadata.replay(BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, cordoned_log_dirs=(ORDERS,)))
     metadata.replay(BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1))
 
     assert not metadata.brokers[1].fenced
     assert metadata.brokers[1].in_controlled_shutdown
+    assert (ORDERS,) == metadata.brokers[1].cordoned_log_dirs
 
 
 def test_brokers_leave_and_controllers_are_known():

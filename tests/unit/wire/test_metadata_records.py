@@ -87,6 +87,11 @@ EXAMPLES = [
         b"\x01\x11\x01" + struct.pack(">iq", 1, 2) + b"\x01\x00\x01\xff",
     ),
     (
+        BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=2, cordoned_log_dirs=(TOPIC_ID,)),
+        3,
+        b"\x01\x11\x03" + struct.pack(">iq", 1, 2) + b"\x01\x03\x11\x02" + TOPIC_ID.bytes,
+    ),
+    (
         UnregisterBrokerRecord(broker_id=1, broker_epoch=2),
         0,
         b"\x01\x01\x00" + struct.pack(">iq", 1, 2) + b"\x00",
@@ -151,6 +156,19 @@ def test_version_of_a_cluster_is_written_unless_another_is_told() -> None:
     assert record == decode_metadata_record(encode_metadata_record(record))
     assert encode_metadata_record(record, 2) == encode_metadata_record(record)
     assert encode_metadata_record(NoOpRecord(), 0) == encode_metadata_record(NoOpRecord())
+
+
+@pytest.mark.parametrize("dirs", [None, (), (TOPIC_ID,)])
+def test_cordoned_log_dirs_are_kept(dirs: tuple[UUID, ...] | None) -> None:
+    """Do those that shall get nothing new survive, in a version that Kafka before 4.3 does not meet without need?"""
+    for record, plain in (
+        (RegisterBrokerRecord(broker_id=1, cordoned_log_dirs=dirs), 3),
+        (BrokerRegistrationChangeRecord(broker_id=1, cordoned_log_dirs=dirs), 2),
+    ):
+        written = encode_metadata_record(record)
+
+        assert record == decode_metadata_record(written)
+        assert plain + (dirs is not None) == written[2]
 
 
 @pytest.mark.parametrize("message", load_messages("metadata_records"), ids=lambda message: message.name)

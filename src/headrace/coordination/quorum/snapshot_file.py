@@ -121,6 +121,29 @@ def read_snapshot(data: Bytes) -> Snapshot:
     return Snapshot(timestamp_ms, voters, records)
 
 
+def write_batches(files: Files, directory: str, name: str, batches: Iterable[bytearray]) -> int:
+    """Write a file of batches, which has its name only once it is whole; durable on return. Gives its size."""
+    path = f"{directory}/{name}"
+    try:
+        file = files.open(path + PARTIAL, create=True)
+        size = 0
+        for batch in batches:
+            write_all(file, batch, size)
+            size += len(batch)
+        _keep(files, directory, file, path)
+    except OSError as problem:
+        files.unlink(path + PARTIAL)
+        raise StorageFault(f"{path}: {problem}") from problem
+    return size
+
+
+def _keep(files: Files, directory: str, file: File, path: str) -> None:
+    """Give a complete file its name."""
+    file.fdatasync()
+    files.rename(path + PARTIAL, path)
+    files.fsync_dir(directory)
+
+
 class SnapshotFiles:
     """The snapshots in the directory of the metadata log."""
 
@@ -162,26 +185,10 @@ class SnapshotFiles:
         now_ms: int,
     ) -> int:
         """Write a snapshot of committed records; durable on return. Gives its size."""
-        path = self._path(snapshot_id)
-        try:
-            file = self._files.open(path + PARTIAL, create=True)
-            size = 0
-            for batch in snapshot_batches(
-                records, epoch=snapshot_id.epoch, timestamp_ms=timestamp_ms, voters=voters, now_ms=now_ms
-            ):
-                write_all(file, batch, size)
-                size += len(batch)
-            self._keep(file, path)
-        except OSError as problem:
-            self._files.unlink(path + PARTIAL)
-            raise StorageFault(f"{path}: {problem}") from problem
-        return size
-
-    def _keep(self, file: File, path: str) -> None:
-        """Give a complete file its name."""
-        file.fdatasync()
-        self._files.rename(path + PARTIAL, path)
-        self._files.fsync_dir(self._directory)
+        batches = snapshot_batches(
+            records, epoch=snapshot_id.epoch, timestamp_ms=timestamp_ms, voters=voters, now_ms=now_ms
+        )
+        return write_batches(self._files, self._directory, snapshot_name(snapshot_id), batches)
 
     def read(self, snapshot_id: OffsetAndEpoch) -> Snapshot:
         """What a snapshot holds; StorageFault if it is damaged."""
@@ -221,7 +228,7 @@ class SnapshotFiles:
         self._partial = None
         try:
             snapshot = read_snapshot(file.pread(file.size(), 0))
-            self._keep(file, path)
+            _keep(self._files, self._directory, file, path)
         except (OSError, CorruptBatch) as problem:
             self._files.unlink(path + PARTIAL)
             raise StorageFault(f"{path}: {problem}") from problem

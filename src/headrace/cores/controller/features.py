@@ -81,7 +81,7 @@ def update_features(
     if validate_only:
         return Outcome([], None)
     if any(update.name == ELR_VERSION and update.level > 0 for update in wanted):
-        records = [*_safe_for_elr(metadata, policy), *records]
+        records = [*safe_for_elr(metadata, policy), *records]
     return Outcome(records, None)
 
 
@@ -165,7 +165,7 @@ def _refusal(update: FeatureUpdate, message: str) -> KafkaError:
     )
 
 
-def _safe_for_elr(metadata: Metadata, policy: Policy) -> Iterator[MetadataRecord]:
+def safe_for_elr(metadata: Metadata, policy: Policy) -> Iterator[MetadataRecord]:
     """Who is eligible depends on min.insync.replicas, so that all nodes must agree on one: the cluster's."""
     if MIN_INSYNC_REPLICAS not in metadata.configs(RESOURCE_BROKER, ""):
         value = str(policy.min_insync_replicas)
