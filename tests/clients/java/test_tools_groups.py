@@ -192,3 +192,38 @@ def test_share_groups_are_shown_alike(sharers, topic, group, alike, ours, send):
     assert (0, f"Deletion of requested share groups ('{group}') was successful.\n", "") == ours(
         SHARE_GROUPS, "--delete", "--group", group
     )
+
+
+def test_the_lag_of_a_share_group(java, broker, sharers, topic, group, alike, ours, send):
+    """Is the lag what is not done yet, though the start offset that is written down is the one before the last answer?
+
+    Both are Kafka's: an answer is written with the start as it was, and the records behind it that are done are counted
+    off the lag; where the group begins moves with the next write.
+    """
+    groups = ("--bootstrap-server", broker.bootstrap, "--entity-type", "groups", "--entity-name", group)
+    java.check("kafka.admin.ConfigCommand", *groups, "--alter", "--add-config", "share.auto.offset.reset=earliest")
+    name, describe = topic(), ("--describe", "--group", group)
+
+    def start_and_lag() -> tuple[str, str]:
+        *_, start, lag = ours(SHARE_GROUPS, *describe)[1].split()
+        return start, lag
+
+    def shown(*expected: str) -> None:
+        until(start_and_lag, lambda found: found == expected, f"start and lag are {expected}")
+        assert 0 == alike(SHARE_GROUPS, *describe, "--verbose")
+
+    for _ in range(3):
+        send(name, range(3))
+    member = sharers.start(group, name, "share.acknowledgement.mode=explicit", "max.poll.records=3")
+    for expected in (("0", "6"), ("3", "3"), ("6", "0")):
+        assert 3 == len(sharers.poll(member))
+        assert [] == sharers.acknowledge(member, "ACCEPT")
+        shown(*expected)
+    sharers.close(member)
+    shown("6", "0")
+    send(name, range(1))
+    shown("6", "1")
+    member = sharers.start(group, name, "share.acknowledgement.mode=explicit")
+    assert 1 == len(sharers.poll(member))
+    assert [] == sharers.acknowledge(member, "RELEASE")
+    shown("9", "1")

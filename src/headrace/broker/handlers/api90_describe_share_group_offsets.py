@@ -3,7 +3,9 @@
 Versions: 0-1.
 Behaviour: where each partition of a share group stands; all the group has read, or those asked for. From v1 on also how
 many records lie ahead: up to the end of the partition, less those that are done out of order; -1 where that is not
-known. A group that is not there, or is of another kind, has read nothing, which is no error.
+known. The start is the one that was written down with the last answer, before it moved: where everything is done the
+lag is 0 though the start is not the end yet, as in Kafka. A group that is not there, or is of another kind, has read
+nothing, which is no error.
 Deviations: a group without a name is INVALID_GROUP_ID; Kafka says nothing of it, or UNKNOWN_SERVER_ERROR.
 KIPs: 932, 1226 lag (v1).
 """
