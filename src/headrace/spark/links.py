@@ -7,6 +7,7 @@ the caller has patience.
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from collections.abc import Callable, Collection
@@ -193,3 +194,10 @@ def links_to(options: ConnectionOptions) -> Links:
             _KNOWN.pop(next(iter(_KNOWN))).close()
         _KNOWN[key] = Links(options)
     return _KNOWN[key]
+
+
+@atexit.register
+def hang_up() -> None:
+    """Close what this process opened, when it ends; what it has from the one it was forked from is that one's."""
+    for key in [key for key in _KNOWN if key[0] == os.getpid()]:
+        _KNOWN.pop(key).close()
