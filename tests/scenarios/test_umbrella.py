@@ -182,7 +182,7 @@ def test_two_with_the_same_id(person):
     shown = person.types("status", "--data", "there")
     stopped, again = (person.types("stop", "--node-id", "1", "--data", "there") for _ in range(2))
 
-    assert (1, "Several nodes 1 run here: here, there.\nSay which one with --data.\n") == (
+    assert (1, "Several nodes 1 run here: here and there.\nSay which one with --data.\n") == (
         refused.returncode,
         refused.stderr,
     )

@@ -69,6 +69,6 @@ def first_levels(metadata: Metadata, first_records: Sequence[MetadataRecord], po
     if METADATA_VERSION in metadata.features:
         return Outcome([], None)
     records = list(first_records) or level_records(FINALIZED)
-    if any(isinstance(one, FeatureLevelRecord) and one.name == ELR_VERSION for one in records):
+    if FeatureLevelRecord(name=ELR_VERSION, feature_level=1) in records:
         records += safe_for_elr(metadata, policy)
     return Outcome(records, None)

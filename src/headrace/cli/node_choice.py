@@ -26,9 +26,14 @@ def choose_nodes(
         directory = (Path.cwd() / data).resolve()
         meant = [server for server in meant if directory in _directories(server)]
     if node_id is not None and len(meant) > 1:
-        named = ", ".join(sorted(shown_path(server.data) for server in meant))
+        named = " and ".join(sorted(map(shown_data, meant)))
         raise Failure(f"Several nodes {node_id} run here: {named}.", remedy="Say which one with --data.")
     return meant
+
+
+def shown_data(server: RunningServer) -> str:
+    """Where a server keeps its data, as a person in this directory would type it."""
+    return ",".join(map(shown_path, server.data.split(",")))
 
 
 def _directories(server: RunningServer) -> list[Path]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.colours import BOLD, GREEN, RED, YELLOW, paint
-from headrace.cli.nodes import COLUMNS, RUNNING, SILENT, STARTING, STOPPED, shown_path
+from headrace.cli.node_choice import shown_data
+from headrace.cli.nodes import COLUMNS, RUNNING, SILENT, STARTING, STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ _COLOURS = {RUNNING: GREEN, STARTING: YELLOW, STOPPED: RED, SILENT: RED}
 def print_nodes(report: Report, servers: Sequence[RunningServer], statuses: Sequence[str]) -> None:
     """One line per node under a heading."""
     rows = [
-        (str(server.node_id), status, server.address or "-", ",".join(map(shown_path, server.data.split(","))) or "-")
+        (str(server.node_id), status, server.address or "-", shown_data(server) or "-")
         for server, status in zip(servers, statuses, strict=True)
     ]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]

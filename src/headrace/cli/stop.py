@@ -11,8 +11,8 @@ from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from headrace.cli.gateways import stop_gateways
-from headrace.cli.node_choice import DATA_HELP, choose_nodes
-from headrace.cli.nodes import shown_path, typed_name
+from headrace.cli.node_choice import DATA_HELP, choose_nodes, shown_data
+from headrace.cli.nodes import typed_name
 from headrace.cli.profile import DEFAULT, forget_profile, load_profile
 from headrace.cli.running import running_gateways, running_servers
 from headrace.cli.server_stop import stop_servers
@@ -82,7 +82,7 @@ def _nothing(started: Sequence[RunningServer], *, node_id: int | None, data: str
     if started:
         what = "Nothing" if node_id is None else f"No node {node_id}"
         where = "" if data is None else f" in {data}"
-        named = ", ".join(f"node {one.node_id} ({shown_path(one.data)})" for one in started)
+        named = ", ".join(f"node {one.node_id} ({shown_data(one)})" for one in started)
         return Failure(f"{what} runs{where} that `headrace start` started.", remedy=f"There are: {named}.")
     others = len(running_servers())
     return Failure(

@@ -46,5 +46,5 @@ def test_an_id_that_several_have(machine):
     with pytest.raises(Failure) as refused:
         choose_nodes(machine, node_id=2)
 
-    assert "Several nodes 2 run here: here/node-2/data, there/node-2/data." == refused.value.message
+    assert "Several nodes 2 run here: here/node-2/data and there/node-2/data." == refused.value.message
     assert "Say which one with --data." == refused.value.remedy

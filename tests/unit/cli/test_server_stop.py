@@ -57,7 +57,9 @@ def test_an_id_that_two_clusters_have(machine, running, capsys):
     running.append(TWIN)
 
     assert 1 == server_stop.main(["--node-id=2"], "kafka-server-stop.sh")
-    assert ("Several nodes 2 run here: /three, /two.\nSay which one with --data.\n", "") == tuple(capsys.readouterr())
+    assert ("Several nodes 2 run here: /three and /two.\nSay which one with --data.\n", "") == tuple(
+        capsys.readouterr()
+    )
     assert [] == machine
     assert 0 == server_stop.main(["--node-id=2", "--data=/three"], "kafka-server-stop.sh")
     assert [(103, signal.SIGTERM)] == machine
