@@ -14,8 +14,8 @@ from network_hosts import CONTROLLERS, Host, Hosts
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
-CUTS = int(os.environ.get("HEADRACE_KILLS", "2"))
-CUTS_LONG = int(os.environ.get("HEADRACE_KILLS", "70"))
+CUTS = int(os.environ.get("HEADRACE_CUTS", "2"))
+CUTS_LONG = int(os.environ.get("HEADRACE_CUTS", "70"))
 STALE_SENDS = 5
 APART = "with all nodes apart"
 
