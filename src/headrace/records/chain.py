@@ -29,7 +29,7 @@ def check_chain(payload: bytes | memoryview, count: int) -> int:
         for border in _BORDERS:
             if done == count:
                 break
-            part = (count if count < border else border) - done
+            part = min(border, count) - done
             end = _even_end(payload, position, part)
             if end:
                 last, position = end - (end - position) // part, end
