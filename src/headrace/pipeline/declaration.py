@@ -36,6 +36,8 @@ class Source:
     """`earliest`, `latest`, `group`, milliseconds since 1970, or offsets by topic and partition."""
     watermark: Watermark | None = None
     deduplicate: tuple[str, ...] = ()
+    drop_repeats_within: int | None = None
+    """How many records of a partition a repeat may be away from the first; None if repeats stay."""
     require: tuple[str, ...] = ()
     group: str = ""
     max_records_per_batch: int | None = None

@@ -155,6 +155,7 @@ class _Reading:
             starting=_start(table.get("starting", "earliest")),
             watermark=Watermark(column=mark["column"], delay_ms=parse_duration(mark["delay"])) if mark else None,
             deduplicate=_texts(table.get("deduplicate", ())),
+            drop_repeats_within=table.get("drop_repeats_within"),
             require=_texts(table.get("require", ())),
             group=table.get("group", f"{head['name']}-{name}"),
             max_records_per_batch=table.get("max_records_per_batch"),

@@ -79,7 +79,8 @@ class Frames:
         here = ("source", source.name)
         declared = self._asking((*here, "schema"), lambda: self._declared(source))
         wanted = _with(declared, {ERROR: "string"} if source.format in TYPED_FORMATS else {})
-        frame = self._asking(here, lambda: self._read(source, wanted))
+        options = {"dropRepeatsWithin": str(source.drop_repeats_within)} if source.drop_repeats_within else {}
+        frame = self._asking(here, lambda: self._read(source, wanted, options))
         columns = [f"`{name}`" for name in declared.names]
         if source.can_fail:
             read = frame
@@ -105,7 +106,8 @@ class Frames:
             extra = {one: RECORD[one] for one in _LETTER}
             if source.format in TYPED_FORMATS:
                 extra |= {ERROR: "string"} | ({CORRUPT: "string"} if _is_nested(declared) else {})
-            frame = self._read(source, _with(declared, extra))
+            # Repeats too: two bad records may be the same, though what was meant was not.
+            frame = self._read(source, _with(declared, extra), {})
             reason = _reason(source)
             facts = {
                 "reason": reason,
@@ -129,9 +131,9 @@ class Frames:
     def _declared(self, source: Source) -> StructType:
         return _schema(source.schema or _PLAIN.format(source.format))
 
-    def _read(self, source: Source, schema: StructType) -> DataFrame:
+    def _read(self, source: Source, schema: StructType, more: Mapping[str, str]) -> DataFrame:
         reader = self._spark.readStream.format(FORMAT).schema(schema)
-        return reader.options(**self._reader_options(source, schema)).load()
+        return reader.options(**{**more, **self._reader_options(source, schema)}).load()
 
     def _reader_options(self, source: Source, schema: StructType) -> dict[str, str]:
         options = connection_options(self._pipeline, self._brokers)

@@ -159,6 +159,12 @@ SOURCE: Mapping[str, Key] = {
     "deduplicate": _key(
         TEXTS, "Columns that make a record unique; needs a watermark, within which repeats are dropped."
     ),
+    "drop_repeats_within": _key(
+        NUMBER,
+        "Leave out a record if one of the last so many of its partition has the same key and the same value. Needs "
+        "no watermark and no state.",
+        "none is left out",
+    ),
     "require": _key(
         TEXTS, "SQL conditions a record must fulfil (null counts as no); others go to the dead-letter topic."
     ),

@@ -46,7 +46,9 @@ BYTE_TABLE = types.Array(types.uint8, 2, "C")
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 """Kernels allocate nothing, so they need not count references to what they are given, which costs more than they do."""
-_KERNEL_MODULES = ("decode_kernels", "encode_kernels", "json_kernels", "object_kernels", "time_kernels")
+_KERNEL_MODULES = (
+    "decode_kernels", "encode_kernels", "json_kernels", "object_kernels", "repeat_kernels", "time_kernels",
+)  # fmt: skip
 
 
 def kernel(*signature: Any, returns: Any = int64) -> Callable[[Kernel], Kernel]:

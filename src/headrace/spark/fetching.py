@@ -60,6 +60,8 @@ class FetchRules:
 
     is_committed_only: bool = True
     fail_on_data_loss: bool = True
+    may_be_gone: bool = False
+    """Whether it does not matter if records are not there any more."""
     bytes_max: int = 32 * 1024 * 1024
     partition_bytes_max: int = 4 * 1024 * 1024
     wait_max_ms: int = 500
@@ -243,6 +245,8 @@ class Fetching:
         one.next = min(begin, one.stop)
 
     def _lose(self, one: _Reading, sentence: str) -> None:
+        if self._rules.may_be_gone:
+            return
         if self._rules.fail_on_data_loss:
             raise data_lost([sentence])
         LOG.warning("%s: some records are skipped.", sentence)

@@ -68,6 +68,8 @@ class SourceOptions:
     partitions_min: int | None
     partition_records_max: int | None
     tasks_max: int | None
+    repeats_within: int | None
+    """How many offsets a record may be away from an equal one before it to be left out; None: all are read."""
     include_headers: bool
     commit_group: str
     value_format: str
@@ -164,6 +166,7 @@ _ROWS = (
     _option("maxRecordsPerPartition", _R, _positive),
     _option("maxTasks", _R, _positive),
     # what comes of it
+    _option("dropRepeatsWithin", _R, _positive),
     _option("includeHeaders", _RW, _flag, default=False),
     _option("valueFormat", _R, _one_of(*VALUE_FORMATS), "binary"),
     _option("avroSchema", _R),
@@ -263,6 +266,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool | None = None) -
         partitions_min=own["minPartitions"],
         partition_records_max=own["maxRecordsPerPartition"],
         tasks_max=own["maxTasks"],
+        repeats_within=own["dropRepeatsWithin"],
         include_headers=own["includeHeaders"],
         commit_group=own["commitGroup"],
         value_format=own["valueFormat"],

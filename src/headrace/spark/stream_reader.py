@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,11 @@ Json = Mapping[str, Mapping[str, int]]
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans micro-batches, and reads them."""
 
-    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+    def __init__(self, schema: StructType, options: SourceOptions, name: str = "") -> None:
+        """`name` is given to copies: workers that have several of them know by it that they read for one query."""
         self._schema = schema
         self._options = options
+        self._name = name or str(uuid.uuid4())
         self._opened: Catalog | None = None
         self._initial: dict[TopicPartition, int] | None = None
         self._is_pinned = False
@@ -59,7 +62,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What goes to the workers: no connections, and nothing of how far the query is."""
-        return StreamReader, (self._schema, self._options)
+        return StreamReader, (self._schema, self._options, self._name)
 
     @property
     def _catalog(self) -> Catalog:
@@ -124,7 +127,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task's records."""
         assert isinstance(partition, ReadTask)
-        return task.run(partition, self._schema, self._options)
+        return task.run(partition, self._schema, self._options, self._name)
 
     def reportLatestOffset(self) -> dict[str, dict[str, int]] | None:  # noqa: N802
         """Where the topics ended when we last looked: the progress of the query shows its lag."""
