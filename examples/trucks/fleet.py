@@ -48,18 +48,17 @@ class Fleet:
 
     def until(self, now_ms: int) -> Iterator[Outgoing]:
         """What the trucks send up to a moment, in the order of their reports; a repeated record comes repeatedly."""
-        count = len(self._trucks)
-        while True:
-            due_ms = self._start_ms + self._turn * self._every_ms // count
-            if due_ms > now_ms:
-                return
-            truck = self._trucks[self._turn % count]
+        trucks, start_ms, every_ms = self._trucks, self._start_ms, self._every_ms
+        count = len(trucks)
+        while (due_ms := start_ms + self._turn * every_ms // count) <= now_ms:
+            truck = trucks[self._turn % count]
             self._turn += 1
-            sighting = truck.sighted(due_ms, due_ms - self._every_ms)
+            sighting = truck.sighted(due_ms, due_ms - every_ms)
             if sighting is not None:
                 record = Outgoing(truck.truck_id, truck.seq, self._value(truck, sighting, due_ms))
                 truck.seq += 1
-                for _ in range(sighting.times):
+                yield record
+                if sighting.times > 1:
                     yield record
 
     def ledger(self) -> dict[str, int]:
@@ -67,20 +66,16 @@ class Fleet:
         return {truck.truck_id: truck.seq for truck in self._trucks}
 
     def _value(self, truck: Truck, at: Sighting, now_ms: int) -> bytes | None:
-        text = (
-            f'{{"truck_id":"{truck.truck_id}","lat":{at.lat:.5f},"lon":{at.lon:.5f},"speed_kmh":{at.speed_kmh:.1f},'
-            f'"heading":{at.heading:.0f},"ts":"{self._written_time(now_ms)}","seq":{truck.seq}}}'
-        )
-        if at.garbled:
-            return self._chance.choice(GARBAGE)(text)
-        return text.encode()
-
-    def _written_time(self, now_ms: int) -> str:
-        """A time as records carry it; many reports share a second, so its text is kept."""
+        lat, lon, speed_kmh, heading, garbled, _ = at
         second, ms = divmod(now_ms, 1000)
+        # Many reports share a second, so its text is kept.
         if second != self._written[0]:
             self._written = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-        return f"{self._written[1]}.{ms:03}Z"
+        text = (
+            f'{{"truck_id":"{truck.truck_id}","lat":{lat:.5f},"lon":{lon:.5f},"speed_kmh":{speed_kmh:.1f},'
+            f'"heading":{heading:.0f},"ts":"{self._written[1]}.{ms:03}Z","seq":{truck.seq}}}'
+        )
+        return self._chance.choice(GARBAGE)(text) if garbled else text.encode()
 
 
 GARBAGE: tuple[Callable[[str], bytes | None], ...] = (

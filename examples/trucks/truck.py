@@ -11,7 +11,7 @@ from math import pi, sin
 from random import Random
 from typing import NamedTuple
 
-from geography import Point, bearing, beside, corridor_way, distance_km
+from geography import bearing, beside, corridor_way, distance_km
 
 _CRUISE_KMH = (68.0, 84.0)
 _HURRY_KMH = (98.0, 124.0)
@@ -90,12 +90,13 @@ class Way:
         self.headings = [bearing(here, there) for here, there in pairwise(points)]
         self.stops_km = [self.at_km[stop] for stop in stops]
 
-    def place(self, km: float) -> tuple[Point, float]:
-        """The point so far along the way, and the direction the way has there."""
-        leg = min(max(bisect_right(self.at_km, km) - 1, 0), len(self.headings) - 1)
-        share = (km - self.at_km[leg]) / (self.at_km[leg + 1] - self.at_km[leg])
+    def place(self, km: float) -> tuple[float, float, float]:
+        """Latitude and longitude so far along the way, and the direction the way has there."""
+        at_km = self.at_km
+        leg = min(max(bisect_right(at_km, km) - 1, 0), len(at_km) - 2)
+        share = (km - at_km[leg]) / (at_km[leg + 1] - at_km[leg])
         (lat_a, lon_a), (lat_b, lon_b) = self.points[leg], self.points[leg + 1]
-        return (lat_a + (lat_b - lat_a) * share, lon_a + (lon_b - lon_a) * share), self.headings[leg]
+        return lat_a + (lat_b - lat_a) * share, lon_a + (lon_b - lon_a) * share, self.headings[leg]
 
     def stop_between(self, one_km: float, other_km: float) -> float | None:
         """The place that is passed when a truck goes from one kilometre to another."""
@@ -138,7 +139,10 @@ class Truck:
         what = self._what
         speed = 0.0
         if not (self._until_ms and (what is None or what is Trait.STALLS)):
-            speed = self._chance.uniform(*_HURRY_KMH) if what is Trait.SPEEDS else self._cruise()
+            if what is Trait.SPEEDS:
+                speed = self._chance.uniform(*_HURRY_KMH)
+            else:
+                speed = self._cruise_kmh + _JITTER_KMH * (2 * self._chance.random() - 1)
             self._drive(speed * (now_ms - since_ms) / 3_600_000, now_ms)
         if what is Trait.FALLS_SILENT:
             return None
@@ -149,9 +153,6 @@ class Truck:
             lasts_ms = self._chance.randint(habit.shortest_s, habit.longest_s) * 1000
             self._what, self._since_ms, self._until_ms = self.trait, now_ms, now_ms + lasts_ms
             self._stray_km = self._chance.uniform(*_STRAY_KM)
-
-    def _cruise(self) -> float:
-        return self._cruise_kmh + _JITTER_KMH * (2 * self._chance.random() - 1)
 
     def _drive(self, far_km: float, now_ms: int) -> None:
         """Go so far along the corridor; turn at its ends, and perhaps rest at a place."""
@@ -167,7 +168,7 @@ class Truck:
             self._since_ms, self._until_ms = now_ms, now_ms + self._chance.randint(*_REST_S) * 1000
 
     def _report(self, speed: float, now_ms: int) -> Sighting:
-        (lat, lon), heading = self._way.place(self._km)
+        lat, lon, heading = self._way.place(self._km)
         if self._direction < 0:
             heading = (heading + 180) % 360
         if self._what is Trait.STRAYS:

@@ -111,12 +111,16 @@ class KafkaProducer:
         delivery = Delivery(deliveries)
         if topic not in self._met:
             meet(self._producer, topic, self._met, self._max_block_s)
-        if self._is_plain and headers is None and timestamp_ms is None:
+        if self._is_plain and timestamp_ms is None:
+            number = ANY_PARTITION if partition is None else partition
             try:
                 # By position: parsing names costs a tenth of the call.
-                self._produce(topic, value, key, ANY_PARTITION if partition is None else partition, delivery.report)
+                if headers:
+                    self._produce(topic, value, key, number, delivery.report, headers=list(headers))
+                else:
+                    self._produce(topic, value, key, number, delivery.report)
             except (BufferError, EngineException, RuntimeError):
-                self._send_slowly(delivery, topic, value, key, None, partition, None)
+                self._send_slowly(delivery, topic, value, key, headers, partition, None)
         else:
             raw_key = key if self._key_to is None else self._key_to(topic, key)
             raw_value = value if self._value_to is None else self._value_to(topic, value)

@@ -22,9 +22,11 @@ from pyspark.sql.types import StructType
 from headrace.pipeline.declaration import TYPED_FORMATS, Pipeline, Source, Transform
 from headrace.pipeline.failure import sentence_of, sql_line, text_of
 from headrace.pipeline.fault import FileFault, Mistake
+from headrace.pipeline.good_records import good_when
 from headrace.pipeline.graph import steps_in_order
 from headrace.pipeline.schedule import in_words
 from headrace.pipeline.toml_lines import line_of
+from headrace.spark.conditions import AND, IS_NULL, write_condition
 from headrace.spark.session import register_source
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ class Frames:
             if source.format in TYPED_FORMATS:
                 extra |= {ERROR: "string"} | ({CORRUPT: "string"} if _is_nested(declared) else {})
             # Repeats too: two bad records may be the same, though what was meant was not.
-            frame = self._read(source, _with(declared, extra), {})
+            frame = self._read(source, _with(declared, extra), self._only_bad(source, declared))
             reason = _reason(source)
             facts = {
                 "reason": reason,
@@ -127,6 +129,16 @@ class Frames:
             )
 
         return self._asking(("source", name), build)
+
+    def _only_bad(self, source: Source, declared: StructType) -> dict[str, str]:
+        """What lets the data source leave out the good records, as far as it can tell."""
+        conditions = [[IS_NULL, ERROR]] if source.format in TYPED_FORMATS else []
+        if source.require:
+            fulfilled = good_when(self._spark, declared, source.require)
+            if fulfilled is None:
+                return {}
+            conditions.append(fulfilled)
+        return {"dropWhere": write_condition([AND, *conditions])}
 
     def _declared(self, source: Source) -> StructType:
         return _schema(source.schema or _PLAIN.format(source.format))

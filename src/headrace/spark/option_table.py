@@ -70,6 +70,8 @@ class SourceOptions:
     tasks_max: int | None
     repeats_within: int | None
     """How many offsets a record may be away from an equal one before it to be left out; None: all are read."""
+    drop_where: str
+    """A condition (conditions.py) on rows that are left out; empty: none is."""
     include_headers: bool
     commit_group: str
     value_format: str
@@ -167,6 +169,7 @@ _ROWS = (
     _option("maxTasks", _R, _positive),
     # what comes of it
     _option("dropRepeatsWithin", _R, _positive),
+    _option("dropWhere", _R, default=""),
     _option("includeHeaders", _RW, _flag, default=False),
     _option("valueFormat", _R, _one_of(*VALUE_FORMATS), "binary"),
     _option("avroSchema", _R),
@@ -267,6 +270,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool | None = None) -
         partition_records_max=own["maxRecordsPerPartition"],
         tasks_max=own["maxTasks"],
         repeats_within=own["dropRepeatsWithin"],
+        drop_where=own["dropWhere"],
         include_headers=own["includeHeaders"],
         commit_group=own["commitGroup"],
         value_format=own["valueFormat"],

@@ -50,9 +50,10 @@ class Memory:
     def new_among(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """Which records did not come before; all are remembered."""
         is_new = np.empty(columns.count, np.uint8)
+        young, old = self._tables
         kernels.mark_new(
             *_arguments(columns.keys), *_arguments(columns.values), reading(columns.offsets), self._within,
-            *self._tables, self._state, is_new,
+            young, old, self._state, is_new,
         )  # fmt: skip
         self.end = columns.next_offset
         return is_new.view(np.bool_)

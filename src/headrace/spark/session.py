@@ -33,6 +33,8 @@ SETTINGS: Mapping[str, str] = {
     ),
     # A batch then writes what it changed, not everything RocksDB has: batches end in two thirds of the time.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Rows go to Python and to our sink in fewer and larger pieces; those of wide rows are bounded by their bytes.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

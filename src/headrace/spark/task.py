@@ -40,6 +40,7 @@ def run(task: ReadTask, schema: StructType, options: SourceOptions, query: str =
     """Read all of a task's ranges, in batches of some megabytes; `query` is whose task it is, if that has more."""
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - only workers need Arrow
 
+    from headrace.spark.conditions import read_condition, without  # noqa: PLC0415
     from headrace.spark.fetching import Fetching, FetchRules  # noqa: PLC0415
     from headrace.spark.links import links_to  # noqa: PLC0415
     from headrace.spark.repeats import Repeats  # noqa: PLC0415
@@ -58,6 +59,7 @@ def run(task: ReadTask, schema: StructType, options: SourceOptions, query: str =
         patience_s=options.patience_s,
     )
     links = links_to(options.connection)
+    unwanted = read_condition(options.drop_where) if options.drop_where else None
     repeats = None
     if options.repeats_within is not None:
         repeats = Repeats(options.repeats_within, query)
@@ -66,7 +68,8 @@ def run(task: ReadTask, schema: StructType, options: SourceOptions, query: str =
         _look_back(Fetching(links, replace(rules, may_be_gone=True)), repeats, task)
     with contextlib.closing(Fetching(links, rules).chunks(task.ranges)) as chunks:
         for chunk in chunks:
-            yield from _batches(chunk, arrow_schema, values, wanted, repeats)
+            for batch in _batches(chunk, arrow_schema, values, wanted, repeats):
+                yield without(batch, unwanted) if unwanted else batch
     if repeats is not None:
         repeats.keep()
 
