@@ -382,3 +382,38 @@ def test_avro_comes_in(pipeline, topics):
     found = {one.key: json.loads(one.value) for one in pipeline.read("_out")}
     assert {b"T1": {"truck": "T1", "speed": 90.5}, b"T4": {"truck": "T4", "speed": 81.0}} == found
     assert {values[2], values[4]} == {bytes(one.value) for one in pipeline.read("_bad")}
+
+
+REPEATS = """\
+[pipeline]
+name = "NAME"
+checkpoint = "checkpoint"
+dead_letter = "NAME_bad"
+
+[source.gps]
+topic = "NAME_gps"
+schema = "truck_id string, lat double, seq bigint"
+drop_repeats_within = 10
+require = ["lat < 90", "length(truck_id) < 3"]
+
+[sink.out]
+from = "gps"
+topic = "NAME_out"
+"""
+
+
+def test_repeats_are_left_out(pipeline, topics):
+    """Is a record that stands there again left out, across batches too, but every bad one told?"""
+    gps = topics.create(f"{pipeline.name}_gps")
+    good, bad = [report("T1", number) for number in range(9)], [report("T1", 9, lat=91.0), report("LONG", 1)]
+    topics.send(gps, [*good, good[8], *bad])
+    assert 0 == pipeline.run(REPEATS)
+    topics.send(gps, [good[7], good[0], *bad])
+    assert 0 == pipeline.run(REPEATS)
+
+    assert [*range(9), 0] == [json.loads(one.value)["seq"] for one in sorted(pipeline.read("_out"), key=_place)]
+    assert sorted(2 * bad) == sorted(bytes(one.value) for one in pipeline.read("_bad"))
+
+
+def _place(record):
+    return record.partition, record.offset
