@@ -16,6 +16,8 @@ from truck import Sighting, Truck, Way, trait_of
 EVERY_MS = 20_000
 """How often a truck reports."""
 
+_REPORT = b'{"truck_id":"%b","lat":%.5f,"lon":%.5f,"speed_kmh":%.1f,"heading":%.0f,"ts":"%b.%03dZ","seq":%d}'
+
 
 class Outgoing(NamedTuple):
     """A record to send: the key is the truck, the number of the report goes with it as a header."""
@@ -44,7 +46,7 @@ class Fleet:
         self._start_ms = start_ms
         self._every_ms = every_ms
         self._turn = 0
-        self._written = (-1, "")
+        self._written = (-1, b"")
 
     def until(self, now_ms: int) -> Iterator[Outgoing]:
         """What the trucks send up to a moment, in the order of their reports; a repeated record comes repeatedly."""
@@ -70,12 +72,9 @@ class Fleet:
         second, ms = divmod(now_ms, 1000)
         # Many reports share a second, so its text is kept.
         if second != self._written[0]:
-            self._written = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-        text = (
-            f'{{"truck_id":"{truck.truck_id}","lat":{lat:.5f},"lon":{lon:.5f},"speed_kmh":{speed_kmh:.1f},'
-            f'"heading":{heading:.0f},"ts":"{self._written[1]}.{ms:03}Z","seq":{truck.seq}}}'
-        )
-        return self._chance.choice(GARBAGE)(text) if garbled else text.encode()
+            self._written = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode())
+        value = _REPORT % (truck.truck_id.encode(), lat, lon, speed_kmh, heading, self._written[1], ms, truck.seq)
+        return self._chance.choice(GARBAGE)(value.decode()) if garbled else value
 
 
 GARBAGE: tuple[Callable[[str], bytes | None], ...] = (
