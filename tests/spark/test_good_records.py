@@ -5,7 +5,7 @@ from pyspark.sql.types import StructType
 
 from headrace.pipeline.good_records import good_when
 
-SCHEMA = StructType.fromDDL("name string, lat double, seq int, is_new boolean, ts timestamp, day date")
+SCHEMA = "name string, lat double, seq int, is_new boolean, ts timestamp, day date"
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ SCHEMA = StructType.fromDDL("name string, lat double, seq int, is_new boolean, t
 )
 def test_what_is_told(spark, require, expected):
     """Is what Spark can say as a filter told, and nothing where it cannot say all?"""
-    assert _flat(expected) == _flat(good_when(spark, SCHEMA, require))
+    assert _flat(expected) == _flat(good_when(spark, StructType.fromDDL(SCHEMA), require))
 
 
 def test_moments(spark):
     """Are moments told in microseconds, to the last one?"""
-    found = good_when(spark, SCHEMA, ["ts >= TIMESTAMP '1969-12-31 23:59:59.999999Z'"])
+    found = good_when(spark, StructType.fromDDL(SCHEMA), ["ts >= TIMESTAMP '1969-12-31 23:59:59.999999Z'"])
 
     assert [">=", "ts", -1] in _flat(found)
 
