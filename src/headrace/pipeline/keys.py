@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.pipeline.schedule import parse_duration, parse_trigger
+from headrace.spark.option_table import REPEATS_WITHIN_MAX
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
 _PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z")
@@ -160,7 +161,10 @@ SOURCE: Mapping[str, Key] = {
         TEXTS, "Columns that make a record unique; needs a watermark, within which repeats are dropped."
     ),
     "drop_repeats_within": _key(
-        NUMBER,
+        Kind(
+            words=f"a whole number from 1 to {REPEATS_WITHIN_MAX}",
+            holds=lambda value: _is_number(value) and value <= REPEATS_WITHIN_MAX,
+        ),
         "Leave out a record if one of the last so many of its partition has the same key and the same value. Needs "
         "no watermark and no state.",
         "none is left out",

@@ -36,6 +36,8 @@ _R, _W, _RW = frozenset({SOURCE}), frozenset({SINK}), frozenset({SOURCE, SINK})
 KAFKA = "kafka."
 PREFIX = "headrace-spark"
 """How transactional ids begin, unless one says otherwise."""
+REPEATS_WITHIN_MAX = 100_000
+"""How far back repeats may be looked for: what a task remembers of each partition takes 13 MB then."""
 VALUE_FORMATS = ("binary", "string", "json", "avro")
 _ISOLATION = {"read_committed": True, "read_uncommitted": False}
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -120,6 +122,13 @@ def _positive(name: str, text: str) -> int:
     return int(stripped)
 
 
+def _within(name: str, text: str) -> int:
+    number = _positive(name, text)
+    if number > REPEATS_WITHIN_MAX:
+        raise BadOption(f"{name}={text} is more than {REPEATS_WITHIN_MAX}", "Repeats come soon, or use a state.")
+    return number
+
+
 def _duration_ms(name: str, text: str) -> int:
     match = re.fullmatch(r"\s*(\d{1,12})\s*([a-z]*)\s*", text.lower())
     if match is None or match[2] not in _UNITS_MS:
@@ -168,7 +177,8 @@ _ROWS = (
     _option("maxRecordsPerPartition", _R, _positive),
     _option("maxTasks", _R, _positive),
     # what comes of it
-    _option("dropRepeatsWithin", _R, _positive),
+    _option("dropRepeatsWithin", _R, _within),
+    # For pipelines: a condition of conditions.py.
     _option("dropWhere", _R, default=""),
     _option("includeHeaders", _RW, _flag, default=False),
     _option("valueFormat", _R, _one_of(*VALUE_FORMATS), "binary"),

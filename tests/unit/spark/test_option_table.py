@@ -64,6 +64,7 @@ def test_options_of_the_other_side():
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger=0 is not a number above 0"),
         ({"maxOffsetsPerTrigger": "-1"}, "is not a number above 0"),
         ({"minPartitions": "²"}, "is not a number above 0"),
+        ({"dropRepeatsWithin": "100001"}, "dropRepeatsWithin=100001 is more than 100000"),
         ({"failOnDataLoss": "no"}, "failOnDataLoss=no is neither true nor false"),
         ({"maxTriggerDelay": "soon"}, "maxTriggerDelay=soon is not a duration"),
         ({"maxTriggerDelay": "5 fortnights"}, "is not a duration"),
