@@ -138,6 +138,7 @@ def pytest_collection_finish():
 def _state_of_our_own(tmp_path_factory):
     """Servers started by tests are listed apart: a test that stops servers must never find a person's own."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HEADRACE_HOME", raising=False)
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
