@@ -36,10 +36,10 @@ def create(cluster, name, *, partitions=1):
 
 
 def produce(cluster, topic="orders", partition=0):
-    """Send a batch to whoever leads the partition; the offset it was given."""
+    """Send a batch to whoever leads the partition, which must take it."""
     leader = cluster.leader_of(topic, partition)
     with WireClient(int(cluster.address(leader).rpartition(":")[2])) as client:
-        return client.produce(topic, BATCH, partition=partition)
+        assert client.produce(topic, BATCH, partition=partition).error_code == 0
 
 
 def test_all_are_one_cluster(three):

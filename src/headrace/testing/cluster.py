@@ -249,11 +249,13 @@ class Cluster:
 
     async def _leader_of(self, topic: str, partition: int) -> int:
         while True:
-            metadata = self.brokers[await self._controller()].metadata
-            known = metadata.topics.get(topic)
+            known = self.brokers[await self._controller()].metadata.topics.get(topic)
             # A leader that was killed leads until the controller has missed it.
-            if known is not None and (leader := known.partitions[partition].leader) in self.brokers:
-                return int(leader)
+            if known is not None and (chosen := self.brokers.get(known.partitions[partition].leader)) is not None:
+                held = chosen.partitions.find((known.topic_id, partition))
+                # The controller knows the new one a moment before it knows itself: until then it refuses writes.
+                if held is not None and held.is_led:
+                    return int(chosen.node_id)
             await asyncio.sleep(0.01)
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Result:
