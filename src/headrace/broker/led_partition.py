@@ -209,13 +209,14 @@ class LedPartition(HeldPartition):
         )
         diverging = leader.fetch(replica_id, position, broker_epoch=broker_epoch, now_ms=steady_ms())
         self._settle()
-        if self._low_waiters:
-            self._low_waiters.tell(leader.low_watermark())
         return diverging
 
     def is_level(self, replica_id: int, broker_epoch: int, asked: FetchPartition, now_ms: int) -> bool:
         """Whether a follower asks what it asked before and lacks nothing; takes down that it was there. HOT."""
         leader, end_offset = self.replicated, self.log.log_end_offset
+        if self._low_waiters:
+            # They wait for all live replicas: whether the last of them has died is looked at with every fetch.
+            return False
         if leader is None or asked.fetch_offset != end_offset or asked.current_leader_epoch != leader.leader_epoch:
             return False
         follower = leader.followers.get(replica_id)
@@ -258,6 +259,8 @@ class LedPartition(HeldPartition):
         assert leader is not None, "only where followers are counted there is something to settle"
         if leader.high_watermark > self.log.high_watermark:
             self.advance(leader.high_watermark)
+        if self._low_waiters:
+            self._low_waiters.tell(leader.low_watermark())
         request = leader.take_request()
         if request is not None:
             self.on_isr_change(self, request)

@@ -277,6 +277,32 @@ def test_deleted_records_are_waited_for(standing):
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER == heard[1].code
 
 
+def test_deleted_records_do_not_wait_for_the_dead(standing):
+    """Is a deletion done when the follower it waits for is fenced: with the next fetch of another, or what changed?"""
+    standing.told()
+    standing.append(5)
+    standing.flusher.flush()
+    standing.fetched(OTHER, 5)
+    standing.fetched(THIRD, 5)
+    heard = []
+    standing.partition.delete_before(3, heard.append)
+    standing.fetched(OTHER, 5, start=3)
+    same = FetchPartition(0, 0, 5, 0, 3, 1 << 20)
+    # A fetch that brings nothing new is not passed over while somebody waits.
+    assert not standing.partition.is_level(OTHER, 10, same, 0)
+    standing.brokers[THIRD].fenced = True
+    assert [] == heard
+
+    standing.fetched(OTHER, 5, start=3)
+    assert [None] == heard
+    assert standing.partition.is_level(OTHER, 10, same, 0)
+    standing.partition.delete_before(4, heard.append)
+    standing.brokers[OTHER].fenced = True
+    standing.told(partition_epoch=1, isr=(ME,))
+
+    assert [None, None] == heard
+
+
 def answer(high_watermark, log_start_offset=0):
     """What a leader says beside the records."""
     return FetchAnswer(high_watermark=high_watermark, log_start_offset=log_start_offset)
