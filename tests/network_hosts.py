@@ -57,8 +57,12 @@ class Host:
         return f"10.0.{network}.{10 + self.number}"
 
     def command(self, *words: str) -> list[str]:
-        """A command, run on this host; its process id is that of the command."""
-        return ["ip", "netns", "exec", self.namespace, *words]
+        """A command, run on this host; its process id is that of the command.
+
+        `ip netns exec` would give it mounts of its own too, and with them every disk that another test just then has
+        mounted: such a disk would live on after that test has unmounted it.
+        """
+        return ["nsenter", f"--net={_NAMESPACES / self.namespace}", *words]
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -98,8 +102,9 @@ class Hosts:
     def __init__(self, count: int) -> None:
         if sys.platform != "linux" or os.geteuid() != 0:
             raise NoHosts("namespaces of networks take Linux and root")
-        if shutil.which("ip") is None:
-            raise NoHosts("there is no ip command (iproute2)")
+        for command, package in (("ip", "iproute2"), ("nsenter", "util-linux")):
+            if shutil.which(command) is None:
+                raise NoHosts(f"there is no {command} command ({package})")
         _sweep()
         bridge = _NAME.format(pid=os.getpid(), label="bridge")
         self._made = [bridge]

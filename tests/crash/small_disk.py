@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 _EXT4_IOC_SHUTDOWN = 0x8004587D
@@ -98,6 +99,26 @@ class Ext4Image(SmallDisk):
         """Mount it; after a cut this recovers the journal."""
         # The loop device goes by itself with the unmount.
         self._run("mount", "-o", "loop", str(self.image), str(self.directory))
+
+    def unmount(self) -> None:
+        """Also wait until nobody has it mounted: `ip` copies all mounts for as long as it runs.
+
+        A disk that is mounted anywhere would not be recovered by the next mount: its power would still be off.
+        """
+        super().unmount()
+        deadline = time.monotonic() + _COMMAND_TIMEOUT_S
+        while self._is_attached():
+            assert time.monotonic() < deadline, f"{self.image} is still mounted somewhere"
+
+    def _is_attached(self) -> bool:
+        done = subprocess.run(
+            ["losetup", "--associated", str(self.image)],
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_TIMEOUT_S,
+            check=True,
+        )
+        return bool(done.stdout)
 
     def cut_power(self) -> None:
         """Lose everything that was not flushed, now."""
