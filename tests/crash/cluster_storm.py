@@ -168,7 +168,7 @@ class ClusterStorm:
         bugs = self.nodes.bugs()
         assert bugs == [], "\n".join(bugs)
         self.nodes.until(lambda: not different_logs(self.nodes, self.places), f"replicas differ: {self._difference()}")
-        assert different_metadata(self.nodes) == []
+        until_same_metadata(self.nodes)
         processed = self.group.account(self.sends)
         acked = sum(send.outcome is Outcome.OK for send in self.sends)
         return f"{acked} acked records, {len(self.audit)} in the logs, {len(self.failures)} failed, {processed}"
@@ -287,6 +287,11 @@ def different_logs(nodes: Nodes, places: list[Place]) -> list[str]:
 
 def _log_bytes(node: Node, topic: str, index: int) -> bytes:
     return b"".join(path.read_bytes() for path in sorted((node.log_dir / f"{topic}-{index}").glob("*.log")))
+
+
+def until_same_metadata(nodes: Nodes) -> None:
+    """Wait until all nodes have the same metadata log: a controller that was just replaced has a tail to give up."""
+    nodes.until(lambda: not different_metadata(nodes), "the metadata logs differ")
 
 
 def different_metadata(nodes: Nodes) -> list[str]:

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from crash.cluster_nodes import Nodes, creation
-from crash.cluster_storm import different_metadata, spread
+from crash.cluster_storm import spread, until_same_metadata
 from crash.load import Acks, Client
 from headrace.model.errors import ErrorCode
 from wire_client import WireClient
@@ -134,7 +134,7 @@ def account(nodes: Nodes, churn: TopicChurn) -> None:
     nodes.until(
         lambda: all(directories(node) == wanted for node in nodes), "a node has other directories than the metadata"
     )
-    assert different_metadata(nodes) == []
+    until_same_metadata(nodes)
     assert nodes.bugs() == []
 
 
