@@ -143,6 +143,15 @@ def _state_of_our_own(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patient_tools():
+    """Tools of this process do not say that they wait: on a busy machine it would be in what tests compare."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.cli.patience._SLOW_S", 600.0)
+        patch.setattr("headrace.cli.topic_lookup._GRACE_S", 600.0)
+        yield
+
+
 @pytest.fixture
 def cluster(headrace_cluster):
     """A broker of the test's own, for those that restart it, break it or look into it."""

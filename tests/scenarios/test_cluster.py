@@ -81,7 +81,8 @@ def test_leaves_nothing_behind():
         timeout=60,
     )
 
-    assert (done.stdout, done.stderr) == ("set() set()\nfree\n", "")
+    # On a busy machine a broker may have something to say of it on its standard error.
+    assert (done.returncode, done.stdout) == (0, "set() set()\nfree\n"), done.stderr
 
 
 def test_stops_under_clients(wire):

@@ -496,6 +496,22 @@ def test_a_reader_that_goes_away(tools):
     assert re.search(r"Unable to write to standard out, closing consumer\.\nProcessed a total of \d messages\n$", err)
 
 
+class Clock:
+    """What `topic_lookup` takes for asyncio: no time passes but that it sleeps."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def get_running_loop(self):
+        return self
+
+    def time(self):
+        return self.now_s
+
+    async def sleep(self, seconds):
+        self.now_s += seconds
+
+
 @pytest.mark.parametrize(
     ("setting", "code", "remedy"),
     [
@@ -510,6 +526,7 @@ def test_a_reader_that_goes_away(tools):
 def test_a_topic_that_cannot_be_made(tools, monkeypatch, setting, code, remedy):
     """Does the producer say what is wrong with a topic that nobody makes, and end when its time to block is over?"""
     monkeypatch.setattr(topic_lookup, "_GRACE_S", 0.0)
+    monkeypatch.setattr(topic_lookup, "asyncio", Clock())
     with Cluster(setting) as cluster:
         tools.bootstrap = cluster.bootstrap
         exit_code, out, err = tools.produce(b"one\n", "--max-block-ms", "50", topic="missing")
