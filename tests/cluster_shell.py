@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 
 import uvloop
 
+from caught_up import caught_up
 from headrace.broker.broker import Broker
 from headrace.cli.initial_voters import parse_voters, write_voters
 from headrace.model.ids import encode_uuid, usable_uuid
@@ -262,6 +263,10 @@ class BrokerGroup:
     def until(self, node, holds, timeout_s=PATIENCE_S):
         """Wait until a node's metadata says something."""
         self._call(self.brokers[node].until(holds, timeout_s))
+
+    def caught_up(self):
+        """Wait until all running nodes know what was decided so far."""
+        self._call(caught_up(self.brokers.values()))
 
     @property
     def controller(self):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from caught_up import caught_up
 from headrace.model.errors import ErrorCode
 from headrace.records.build import NewRecord, build_batch
 from headrace.settings.fault import ConfigFault
@@ -20,11 +21,25 @@ BATCH = bytes(build_batch([NewRecord(timestamp=1_700_000_000_000, value=b"v")]))
 
 
 @pytest.fixture(scope="module")
-def three():
-    """Three brokers; tests bring back what they kill."""
+def running():
+    """Three brokers with a topic."""
     with Cluster(brokers=3) as cluster:
         create(cluster, "orders", partitions=3)
         yield cluster
+
+
+@pytest.fixture
+def three(running):
+    """The three, in sync; tests bring back what they kill."""
+    until_in_sync(running)
+    return running
+
+
+def until_in_sync(cluster):
+    """Wait until all replicas of the topic are in sync, and every broker knows it."""
+    watcher = cluster.brokers[cluster.controller]
+    cluster.call(watcher.until(lambda metadata: {len(one.isr) for one in metadata.topics["orders"].partitions} == {3}))
+    cluster.call(caught_up(cluster.brokers.values()))
 
 
 def create(cluster, name, *, partitions=1):
@@ -33,6 +48,7 @@ def create(cluster, name, *, partitions=1):
     with WireClient(cluster.port) as client:
         (result,) = client.ask("CreateTopics", 7, CreateTopicsRequest(topics=(topic,), timeout_ms=30_000)).topics
     assert result.error_code == 0
+    cluster.call(caught_up(cluster.brokers.values()))
 
 
 def produce(cluster, topic="orders", partition=0):
@@ -67,11 +83,10 @@ def test_kill_and_restart(three):
 
     assert successor != leader
     assert three.address(leader) == address
-    watcher = three.brokers[three.controller]
-    in_sync = watcher.until(lambda metadata: len(metadata.topics["orders"].partitions[1].isr) == 3, 30.0)
-    three.call(in_sync)
+    until_in_sync(three)
     with WireClient(int(three.address(three.leader_of("orders", 1)).rpartition(":")[2])) as client:
-        assert client.list_offset("orders", -1, partition=1).offset == 2
+        found = client.list_offset("orders", -1, partition=1)
+        assert (found.error_code, found.offset) == (0, 2)
 
 
 def test_clean_stop_hands_over(three):
@@ -121,6 +136,7 @@ def test_more_brokers_than_voters():
     with Cluster(brokers=4, node_id=11) as cluster:
         roles = {node: broker.config.roles for node, broker in cluster.brokers.items()}
 
+        cluster.call(caught_up(cluster.brokers.values()))
         assert roles == {node: {"broker"} if node == 14 else {"broker", "controller"} for node in range(11, 15)}
         assert sorted(cluster.ask(lambda broker: broker.live_brokers)) == [11, 12, 13, 14]
 
@@ -192,13 +208,19 @@ class TestFixture:
     def test_headrace_brokers(self, headrace_cluster):
         """Does the fixture have as many brokers as another fixture says?"""
         assert headrace_cluster.nodes == (1, 2, 3)
+        headrace_cluster.call(caught_up(headrace_cluster.brokers.values()))
         assert sorted(headrace_cluster.ask(lambda broker: broker.live_brokers)) == [1, 2, 3]
 
 
 def test_wrong_settings_are_told():
     """Is a setting that cannot be told as such, and is nothing started?"""
-    before = threading.active_count()
+    before = clusters()
     with pytest.raises(ConfigFault), Cluster({"broker.session.timeout.ms": "soon"}, brokers=3):
         pass
 
-    assert threading.active_count() == before
+    assert clusters() == before
+
+
+def clusters():
+    """The threads of clusters; what the brokers of one that runs start meanwhile is theirs."""
+    return {thread.ident for thread in threading.enumerate() if thread.name == "headrace-cluster"}

@@ -26,6 +26,8 @@ def tool(group, capsys, monkeypatch, tmp_path):
 
     def run(name, *arguments, by="--bootstrap-server", address=None):
         module = importlib.import_module(f"headrace.cli.{name}")
+        # The tool asks any of them, also what another one was told just now.
+        group.caught_up()
         usual = group.bootstrap if by == "--bootstrap-server" else group.bootstrap_controllers
         code = module.main([*map(str, arguments), by, address or usual], module.TOOL.name)
         shown = capsys.readouterr()
@@ -107,8 +109,6 @@ def test_reassignment(tool, group, tmp_path):
     topic = CreatableTopic(name="moving", num_partitions=1, replication_factor=1)
     group.call(1, lambda broker: broker.control.ask(19, CreateTopicsRequest(topics=(topic,))))
     home = group.leader_of("moving", 0)
-    for node in group.brokers:
-        group.until(node, lambda metadata: "moving" in metadata.topics)
     target = home % 3 + 1
     plan = tmp_path / "plan.json"
     plan.write_text(
@@ -118,9 +118,7 @@ def test_reassignment(tool, group, tmp_path):
     code, out, err = tool("reassign_partitions", "--reassignment-json-file", plan, "--execute")
     assert code == 0, err
     assert "Successfully started partition reassignment for moving-0" in out
-    # The tool asks any of them, and each learns of it in its own time.
-    for node in group.brokers:
-        group.until(node, lambda m: m.topics["moving"].partitions[0].replicas == (target,))
+    group.until(group.controller, lambda m: m.topics["moving"].partitions[0].replicas == (target,))
     code, out, err = tool("reassign_partitions", "--reassignment-json-file", plan, "--verify")
     assert code == 0, err
     assert "Reassignment of partition moving-0 is completed." in out

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from caught_up import caught_up
 from cluster_shell import BrokerGroup
 from headrace.model.errors import ErrorCode
 from headrace.records.build import NewRecord, build_batch
@@ -58,19 +59,20 @@ def group():
 class Wire:
     """Asks any broker, over a link of broker 1."""
 
-    def __init__(self, broker):
-        self._broker = broker
+    def __init__(self, group):
+        self._group = group
+        self._broker = group.brokers[1]
 
     async def ask(self, node, api_key, request):
         """A broker's answer, in the newest version."""
         return await self._broker.peers.ask(node, api_key, request, purpose="test")
 
     async def create(self, name, *, partitions=3, factor=3):
-        """A topic, known to broker 1."""
+        """A topic, known to all brokers."""
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=factor)
         (result,) = (await self.ask(1, CREATE_TOPICS, CreateTopicsRequest(topics=(topic,)))).topics
         assert result.error_code == 0, result.error_message
-        await self._broker.until(lambda metadata: name in metadata.topics)
+        await caught_up(self._group.brokers.values())
 
     def leader(self, topic, index):
         """Who leads a partition."""
@@ -139,9 +141,9 @@ class Wire:
 def over(group, work):
     """Do something on the nodes' loop with a wire of broker 1."""
 
-    async def limited(broker):
+    async def limited(_):
         async with asyncio.timeout(WORK_S):
-            return await work(Wire(broker))
+            return await work(Wire(group))
 
     return group.call(1, limited)
 

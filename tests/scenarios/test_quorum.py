@@ -64,6 +64,7 @@ def test_a_node_of_another_cluster(memory_nodes_at, monkeypatch, caplog):
         async with memory_nodes_at(3) as nodes:
             await nodes.start(1, 2)
             await nodes.create("topic")
+            await nodes.caught_up()
             look = Effects._look_at_cluster
 
             def heard(effects, *answer):

@@ -12,6 +12,7 @@ from collections import Counter
 import pytest
 from tests.scenarios.test_umbrella import Person
 
+from caught_up import caught_up
 from crash.cluster_load import ClusterProducer, ClusterReader
 from crash.load import Acks
 from headrace.cli import drain_broker, partition_moves, rebalance
@@ -141,6 +142,8 @@ def ask(four, capsys):
     """Runs a command against the four; gives its exit code and what it printed."""
 
     def run(module, *arguments):
+        # It may ask any of them, also what another one was told just now.
+        four.call(caught_up(four.brokers.values()))
         code = module.main([*arguments, "--bootstrap-server", four.bootstrap], module.TOOL.name)
         shown = capsys.readouterr()
         return code, shown.out, shown.err
