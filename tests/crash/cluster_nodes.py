@@ -1,9 +1,7 @@
 """Three nodes, each a process of its own, that are one cluster: killed, paused, stopped and started one by one."""
 
 import os
-import random
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +10,11 @@ from uuid import UUID, uuid4
 
 from crash.log_reader import Place
 from crash.victim import Victim
+from headrace.model.errors import ErrorCode
 from headrace.model.ids import encode_uuid, usable_uuid
 from headrace.storage.files import RealFiles
 from headrace.storage.meta_properties import MetaProperties, write_meta
+from headrace.testing.ports import free_ports
 from headrace.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from headrace.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -26,8 +26,7 @@ PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.02
 SESSION_S = 2.0
 HOST_PORTS = 9092, 9093
-STABLE_PORTS = range(15_000, 32_000)
-"""Below those the kernel gives to clients: none of them can take the port of a node that is down."""
+_TRY_AGAIN = {ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.REQUEST_TIMED_OUT}
 QUICK = {
     "controller.quorum.election.timeout.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
@@ -119,7 +118,7 @@ class Nodes:
         """`prepare` is called for each node before its log dir is written to, to mount something there."""
         self.directory = directory
         if hosts is None:
-            ports = _stable_ports(2 * len(NODES))
+            ports = free_ports(2 * len(NODES))
             made = [Node(directory / str(node), node, ports=(ports.pop(), ports.pop())) for node in NODES]
         else:
             made = [Node(directory / str(node), node, ports=HOST_PORTS, place=hosts[node]) for node in NODES]
@@ -164,10 +163,15 @@ class Nodes:
 
     def create_topic(self, name: str, *, partitions: int, **configs: str) -> None:
         """Make a topic with a replica on every node, and wait until all are in its ISRs."""
-        with self.up[0].client() as client:
-            (result,) = client.ask("CreateTopics", 7, creation(name, partitions, **configs)).topics
-        assert result.error_code == 0, result
+        self.until(lambda: self._is_made(creation(name, partitions, **configs)), f"there is no room for {name}")
         self.until_in_sync([(name, index) for index in range(partitions)])
+
+    def _is_made(self, request: CreateTopicsRequest) -> bool:
+        """Whether a topic is there; on a busy machine a node may be missed for a moment, and then there are too few."""
+        with self.up[0].client() as client:
+            (result,) = client.ask("CreateTopics", 7, request).topics
+        assert result.error_code in {0, *_TRY_AGAIN, ErrorCode.TOPIC_ALREADY_EXISTS}, result
+        return result.error_code not in _TRY_AGAIN
 
     def topics(self, node: Node, names: Iterable[str] | None = None):
         """What one node's metadata says of topics, of all of them unless some are named."""
@@ -254,15 +258,3 @@ def _fresh_id() -> UUID:
         value = uuid4()
         if usable_uuid(value):
             return value
-
-
-def _stable_ports(count: int) -> list[int]:
-    """Ports nobody listens on now and no client is ever given."""
-    found: list[int] = []
-    for port in random.SystemRandom().sample(STABLE_PORTS, 50 * count):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if len(found) < count and probe.connect_ex(("127.0.0.1", port)) != 0:
-                found.append(port)
-    assert len(found) == count, "no free ports"
-    return found

@@ -1,9 +1,11 @@
 """Ports that nobody uses, for a server that is started a moment later.
 
 Not those the system would give: it gives the same ones to every outgoing connection, of which tests at the same time
-make thousands, and one of them may be faster than the server.
+make thousands, and one of them may be faster than the server. Workers of one test run (pytest-xdist) choose among
+different ones: a server that is down for a moment finds its port free when it comes back.
 """
 
+import os
 import secrets
 import socket
 from pathlib import Path
@@ -25,15 +27,25 @@ def free_port() -> int:
 
 def free_ports(count: int) -> list[int]:
     """As many, all different."""
-    last = _first_outgoing() - 1
+    first, last = _share(_FIRST, _first_outgoing() - 1)
     found: list[int] = []
     for _ in range(_TRIES_PER_PORT * count):
-        port = _FIRST + secrets.randbelow(last - _FIRST)
+        port = first + secrets.randbelow(last - first)
         if port not in found and _is_free(port):
             found.append(port)
         if len(found) == count:
             return found
-    raise OSError(f"There are no {count} free ports between {_FIRST} and {last}.")
+    raise OSError(f"There are no {count} free ports between {first} and {last}.")
+
+
+def _share(first: int, last: int) -> tuple[int, int]:
+    """The part of some ports that is this worker's, of as many as there are."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
+    if not (worker.isdecimal() and workers.isdecimal() and int(worker) < int(workers)):
+        return first, last
+    size = (last - first) // int(workers)
+    return first + int(worker) * size, first + (int(worker) + 1) * size
 
 
 def _is_free(port: int) -> bool:

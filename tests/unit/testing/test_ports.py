@@ -28,9 +28,24 @@ def test_taken_ports_are_not_given(monkeypatch):
     """Is a port passed over that somebody listens on, and is it an error if there is no other?"""
     taken = free_port()
     with socket.create_server(("127.0.0.1", taken)):
-        monkeypatch.setattr(ports.secrets, "randbelow", lambda _: taken - ports._FIRST)
+        monkeypatch.setattr(ports, "_FIRST", taken)
+        monkeypatch.setattr(ports, "_share", lambda first, last: (first, last))
+        monkeypatch.setattr(ports.secrets, "randbelow", lambda _: 0)
         with pytest.raises(OSError, match="no 1 free ports"):
             free_port()
+
+
+def test_workers_of_a_test_run_do_not_share_ports(monkeypatch):
+    """Has each of several workers a range of its own, and one that is alone all there are?"""
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "4")
+    shares = []
+    for worker in range(4):
+        monkeypatch.setenv("PYTEST_XDIST_WORKER", f"gw{worker}")
+        shares.append(range(*ports._share(10_000, 30_003)))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER")
+
+    assert [range(10_000 + 5000 * worker, 15_000 + 5000 * worker) for worker in range(4)] == shares
+    assert (10_000, 30_003) == ports._share(10_000, 30_003)
 
 
 @pytest.mark.parametrize(("text", "first"), [("40000\t60999\n", 40000), ("1024 65535", 32768), ("", 32768)])
