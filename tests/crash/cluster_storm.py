@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from crash.churn import read_diary
 from crash.cluster_load import RESTLESS, ClusterProducer, ClusterReader, Delivery
@@ -236,9 +236,12 @@ class Group:
 
     def _committed(self) -> dict[int, int]:
         config = {**RESTLESS, "bootstrap.servers": self._nodes.bootstrap, "group.id": "readers"}
+        asked = [TopicPartition(GROUP_TOPIC, index) for index in range(self._partitions)]
         with contextlib.closing(Consumer(config)) as consumer:
-            asked = [TopicPartition(GROUP_TOPIC, index) for index in range(self._partitions)]
-            return {found.partition: found.offset for found in consumer.committed(asked, timeout=PATIENCE_S)}
+            try:
+                return {found.partition: found.offset for found in consumer.committed(asked, timeout=PATIENCE_S)}
+            except KafkaException:
+                return {}  # The coordinator may be on its way to another node: it is asked again.
 
     def account(self, sends: list[Send]) -> str:
         """Assert that the group kept its promises; what it did, in words."""

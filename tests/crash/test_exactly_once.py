@@ -28,7 +28,8 @@ def run(broker: BrokerProcess, place, chance, *, transactions: int, protocol: st
     broker_kills = 0
     faults = cycle(FAULTS)
     with job:
-        while not job.is_done():
+        # The workers may be done before all of it happened, where this process has to wait for its turn.
+        while not job.is_done() or not broker_kills or not job.counts["killed"]:
             job.wait_for_commits(chance.randrange(BETWEEN_FAULTS))
             fault = next(faults)
             print(f"{job.committed()} committed: {fault}")
