@@ -67,8 +67,22 @@ def taken(consumer, count, deadline):
     return messages
 
 
+def until_decided(group, topic, partitions):
+    """Wait until no transaction is open: a commit is answered when it is decided, and its markers follow."""
+
+    def decided(broker):
+        held = (broker.partitions.find((topic, index)) for index in range(partitions))
+        led = [one for one in held if one is not None and one.is_led]
+        return sum(one.last_stable_offset == one.log.log_end_offset for one in led)
+
+    deadline = Deadline(WAIT_S)
+    while sum(group.ask(node, decided) for node in tuple(group.brokers)) < partitions:
+        deadline.check("the end of every transaction")
+
+
 def committed(group, topic, *, partitions=3):
     """All values that a reader of committed records sees, in the order of each partition."""
+    until_decided(group, topic, partitions)
     values = {index: [] for index in range(partitions)}
     deadline, ended = Deadline(WAIT_S), set()
     with contextlib.closing(member(group, "auditor", **{"enable.partition.eof": True})) as consumer:

@@ -3,6 +3,7 @@
 A row's group and its transactional id are called like its topic, which nobody else uses.
 """
 
+from coordinator_loading import until_loaded
 from headrace.model.errors import ErrorCode
 from headrace.model.ids import encode_uuid
 from headrace.records.build import NewRecord, build_batch
@@ -51,6 +52,7 @@ def find(world, kind, key):
     request = find_coordinator.FindCoordinatorRequest(key_type=kind, coordinator_keys=(key,))
     (found,) = world.client.ask("FindCoordinator", 6, request).coordinators
     assert found.error_code == 0
+    until_loaded(world.cluster, kind, key)
 
 
 def commit_request(world, version, group):

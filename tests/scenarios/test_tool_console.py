@@ -320,7 +320,7 @@ def test_the_new_protocol_needs_no_hint(tools):
     assert (out, err) == (b"x\n", "Processed a total of 1 messages\n")
 
 
-def test_uncommitted_records_are_left_out_on_demand(tools):
+def test_uncommitted_records_are_left_out_on_demand(tools, shared):
     """Does read_committed leave out an aborted transaction, and the default show it?"""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": tools.bootstrap, "transactional.id": tools.topic, "log_level": 2}
@@ -331,6 +331,11 @@ def test_uncommitted_records_are_left_out_on_demand(tools):
         producer.produce(tools.topic, value)
         producer.flush(30)
         (producer.commit_transaction if commits else producer.abort_transaction)(30)
+    # A commit is answered when it is decided; its marker follows.
+    partition = shared.ask(lambda broker: broker.partitions.require(tools.topic, 0))
+    end = time.monotonic() + DEADLINE_S
+    while partition.last_stable_offset < partition.log.log_end_offset:
+        assert time.monotonic() < end, "the last transaction is not completed"
 
     assert tools.consume("--exit-at-end", "--isolation-level", "read_committed")[1] == b"kept\nalso kept\n"
     assert tools.consume("--exit-at-end")[1] == b"kept\ndropped\nalso kept\n"
