@@ -17,6 +17,7 @@ from crash.cluster_load import ClusterProducer, ClusterReader
 from crash.load import Acks
 from headrace.cli import drain_broker, partition_moves, rebalance
 from headrace.cli.local_cluster import LocalCluster, NoPortFree, free_ports
+from headrace.coordination.quorum.applier import Applier
 from headrace.testing import Cluster
 from headrace.testing.history import check
 from headrace.testing.ports import free_port
@@ -208,6 +209,29 @@ def test_rebalance_and_drain(ask, four):
         "When you have stopped it: kafka-cluster unregister --id 4",
     ]
     assert 4 not in {broker for replicas, _ in placed(four).values() for broker in replicas}
+
+
+def test_drain_by_way_of_a_broker_that_lags(four, monkeypatch, capsys):
+    """Is a drain done when it is, though the broker that is asked hears of each decision half a second later?"""
+    controller = four.controller
+    asked = next(node for node in four.nodes if node != controller)
+    applier, committed = four.brokers[asked].quorum._applier, Applier.committed
+
+    def later(self, offset):
+        if self is applier:
+            asyncio.get_running_loop().call_later(0.5, committed, self, offset)
+        else:
+            committed(self, offset)
+
+    create(four, "late", (4, 1, 2))
+    four.call(caught_up(four.brokers.values()))
+    monkeypatch.setattr(Applier, "committed", later)
+    code = drain_broker.main(["4", "--bootstrap-server", four.address(asked)], drain_broker.TOOL.name)
+    with WireClient(four.port) as client:
+        client.delete_topic("late")
+
+    assert code == 0, capsys.readouterr()
+    assert "Broker 4 has no partitions any more; 1 moved to others.\n" in capsys.readouterr().out
 
 
 @posix

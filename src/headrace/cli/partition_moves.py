@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from headrace.cli.reassign_actions import ask_for_moves, clear_throttles, thrott
 from headrace.cli.reassign_plan import Plan, moves, shown
 from headrace.cli.session import Failure
 from headrace.cli.tool import Option, UsageError, Values
+from headrace.model.errors import KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 THROTTLE = Option(name="throttle", argument="bytes/s", help="How fast partitions may move, at most.")
 _PAUSE_S = 0.1
+_KNOWN_S = 10.0
+"""How long a broker may take to hear what was decided; what somebody else has changed again meanwhile never comes."""
 _TOPICS_AT_ONCE = 200
 _INTERRUPTED = (
     "The cluster goes on with the moves it was told to make, without a throttle; "
@@ -37,7 +41,13 @@ def check_throttle(values: Values) -> None:
 
 async def all_replicas(session: Session) -> dict[Place, list[int]]:
     """The brokers of every partition there is."""
-    names = sorted(topic.name for topic in (await session.cluster.metadata()).topics if topic.name)
+    return await _replicas_of(
+        session, {topic.name for topic in (await session.cluster.metadata()).topics if topic.name}
+    )
+
+
+async def _replicas_of(session: Session, topics: Collection[str]) -> dict[Place, list[int]]:
+    names = sorted(topics)
     found: dict[Place, list[int]] = {}
     for start in range(0, len(names), _TOPICS_AT_ONCE):
         for topic in await describe_topics(session.cluster, names[start : start + _TOPICS_AT_ONCE]):
@@ -74,6 +84,7 @@ async def carry_out(
             told = "\n".join(f"{shown(place)}: {errors[place]}" for place in sorted(errors))
             raise Failure(f"These partitions cannot be moved:\n{told}")
         await _watch(session, targets, moving(targets, current))
+        await _until_known(session, targets)
     except asyncio.CancelledError:
         print(_INTERRUPTED, file=sys.stderr)
         raise
@@ -101,3 +112,15 @@ async def _watch(session: Session, targets: Collection[Place], moved: Collection
             if not under_way:
                 return
             await asyncio.sleep(_PAUSE_S)
+
+
+async def _until_known(session: Session, targets: Mapping[Place, Sequence[int]]) -> None:
+    """Wait until the broker that is asked next knows of it: the controller, who was watched, is the first to."""
+    topics = {topic for topic, _ in targets}
+    with contextlib.suppress(TimeoutError, KafkaError):  # A topic that is gone is known soon enough, too.
+        async with asyncio.timeout(_KNOWN_S):
+            while True:
+                found = await _replicas_of(session, topics)
+                if all(found.get(place) == [*replicas] for place, replicas in targets.items()):
+                    return
+                await asyncio.sleep(_PAUSE_S)
