@@ -282,10 +282,19 @@ class BrokerGroup:
                 await asyncio.sleep(0.02)
 
     def leader_of(self, topic, partition):
-        """The broker that leads a partition, as the active controller has it; as soon as there is one."""
-        node = self.controller
-        self.until(node, lambda metadata: metadata.topics[topic].partitions[partition].leader >= 0)
-        return self.ask(node, lambda broker: broker.metadata.topics[topic].partitions[partition].leader)
+        """The running broker that leads a partition by the word of the active controller, as soon as it knows it."""
+        return self._call(self._leader_of(topic, partition))
+
+    async def _leader_of(self, topic, partition):
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                known = self.brokers[await self._controller()].metadata.topics.get(topic)
+                # One that was killed leads until it is missed; one that was chosen refuses writes until it has heard.
+                if known is not None and (chosen := self.brokers.get(known.partitions[partition].leader)) is not None:
+                    held = chosen.partitions.find((known.topic_id, partition))
+                    if held is not None and held.is_led:
+                        return chosen.node_id
+                await asyncio.sleep(0.02)
 
     def _call(self, work):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)

@@ -1,10 +1,11 @@
 """Several nodes as one cluster: who decides, who serves, and what becomes of both when nodes stop, die and return."""
 
 import asyncio
+import time
 
 import pytest
 
-from cluster_shell import BrokerGroup
+from cluster_shell import PATIENCE_S, BrokerGroup
 from headrace.broker.membership import NotAdmitted
 from headrace.model.errors import ErrorCode, StorageFault
 from headrace.net.link import Link
@@ -33,11 +34,16 @@ def asked(address, api_key, version, request):
     return asyncio.run(ask())
 
 
-def create(group, node, name, *, partitions=3, factor=3):
-    """Create a topic by way of one broker."""
+def create(group, node, name, *, partitions=3, factor=3, again=frozenset()):
+    """Create a topic by way of one broker; it is asked again where it answers with one of these errors."""
     topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=factor)
-    (result,) = asked(group.address(node), CREATE_TOPICS, 7, CreateTopicsRequest(topics=(topic,))).topics
-    assert result.error_code == 0, result.error_message
+    end, there = time.monotonic() + PATIENCE_S, {0}
+    while True:
+        (result,) = asked(group.address(node), CREATE_TOPICS, 7, CreateTopicsRequest(topics=(topic,))).topics
+        if result.error_code not in again or time.monotonic() > end:
+            break
+        there = {0, ErrorCode.TOPIC_ALREADY_EXISTS}
+    assert result.error_code in there, result.error_message
 
 
 def fenced(metadata):
@@ -186,7 +192,8 @@ def test_no_majority_no_decision():
         assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
 
         group.start(*others)
-        create(group, survivor, "somebody")
+        # A busy machine may need more than that second for it, and each of the three may be missed for a moment.
+        create(group, survivor, "somebody", again={ErrorCode.REQUEST_TIMED_OUT, ErrorCode.INVALID_REPLICATION_FACTOR})
 
 
 def test_an_id_in_use():
