@@ -2,10 +2,11 @@
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from clients.confluent_members import PROTOCOLS, Member, until, until_share
-from clients.libraries import DEADLINE_S, Confluent, Sent, confluent_consumer, create_topic
+from clients.libraries import DEADLINE_S, Confluent, Deadline, Sent, admin, confluent_consumer, create_topic
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
@@ -55,6 +56,19 @@ def seen(bootstrap: str, topic: str, *, committed: bool, partition: int = 0) -> 
         consumer.close()
 
 
+def committed_values(bootstrap: str, topic: str, *, partition: int = 0) -> list[str]:
+    """What readers of committed records see once every transaction is over, a little after its producer was told."""
+    client, place, deadline = admin(bootstrap), TopicPartition(topic, partition), Deadline()
+
+    def end(isolation: IsolationLevel) -> int:
+        asked = client.list_offsets({place: OffsetSpec.latest()}, isolation_level=isolation)
+        return asked[place].result(DEADLINE_S).offset
+
+    while end(IsolationLevel.READ_COMMITTED) < end(IsolationLevel.READ_UNCOMMITTED):
+        deadline.check(f"a transaction is still open in {topic}-{partition}")
+    return seen(bootstrap, topic, committed=True, partition=partition)
+
+
 def test_commit_and_abort(broker, topic, group, transactional):
     """Are committed records there for everyone, and aborted ones only for those who do not care?"""
     create_topic(broker.bootstrap, topic, partitions=2)
@@ -67,7 +81,7 @@ def test_commit_and_abort(broker, topic, group, transactional):
 
     for partition, every in enumerate(("ace", "bdf")):
         assert list(every) == seen(broker.bootstrap, topic, committed=False, partition=partition)
-        assert [every[0], every[2]] == seen(broker.bootstrap, topic, committed=True, partition=partition)
+        assert [every[0], every[2]] == committed_values(broker.bootstrap, topic, partition=partition)
 
 
 def test_open_transaction_holds_readers_back(broker, topic, group, transactional):
@@ -108,7 +122,7 @@ def test_fencing(broker, topic, group, transactional):
         KafkaError.PRODUCER_FENCED,
         KafkaError.INVALID_PRODUCER_EPOCH,
     }
-    assert ["new"] == seen(broker.bootstrap, topic, committed=True)
+    assert ["new"] == committed_values(broker.bootstrap, topic)
 
 
 def until_offset(member: Member, offset: int) -> None:
@@ -145,7 +159,7 @@ def test_consume_transform_produce(broker, topic, group, transactional, protocol
 
     assert aborts == 10
     assert committed[0][0] == 30
-    assert [f"{number}!" for number in range(30)] == seen(broker.bootstrap, sink, committed=True)
+    assert [f"{number}!" for number in range(30)] == committed_values(broker.bootstrap, sink)
 
 
 def test_offsets_of_an_aborted_transaction(broker, topic, group, transactional):
