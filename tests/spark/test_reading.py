@@ -142,6 +142,7 @@ def test_open_transaction(read, topics, topic):
 
         assert [b"before"] == values(read(topic))
         producer.commit_transaction()
+    topics.wait_for_markers(topic)
 
     assert [b"before", b"open", b"behind"] == values(read(topic))
 

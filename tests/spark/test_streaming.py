@@ -188,6 +188,7 @@ def test_transactions(stream, topics, topic):
             producer.send(topic, b"%06d" % number, partition=0)
             producer.flush()
             (producer.abort_transaction if number % 3 == 2 else producer.commit_transaction)()
+    topics.wait_for_markers(topic)
     query = stream(topic, maxOffsetsPerTrigger=3, **EARLIEST)
 
     assert [b"%06d" % number for number in range(10) if number % 3 != 2] == values(query.run())

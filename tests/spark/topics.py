@@ -39,10 +39,16 @@ class Topics:
                 if time.monotonic() > deadline:
                     raise
 
-    def ends(self, name: str, partitions: int = 1, spec: str = "latest") -> dict[int, int]:
+    def wait_for_markers(self, name: str) -> None:
+        """Ask until the transactions in partition 0 are over for readers, a little after their producers were told."""
+        deadline = time.monotonic() + _CREATED_S
+        while self.ends(name, isolation_level="read_committed") != self.ends(name):
+            assert time.monotonic() < deadline, f"a transaction is still open in {name}"
+
+    def ends(self, name: str, partitions: int = 1, spec: str = "latest", **options: str) -> dict[int, int]:
         """Where the partitions end, or begin."""
         places = [TopicPartition(name, number) for number in range(partitions)]
-        found = self.admin.list_offsets(dict.fromkeys(places, spec))
+        found = self.admin.list_offsets(dict.fromkeys(places, spec), **options)
         return {place.partition: one.offset for place, one in found.items()}
 
     def send(self, name: str, values, *, partition: int | None = 0, **options) -> None:

@@ -181,12 +181,12 @@ def test_offsets_topic_is_readable(members, topic, group, internal, protocol):
     assert {"group": group, "topic": name, "partition": 0} == line["key"]["data"]
     assert (42, "noted") == (line["value"]["data"]["offset"], line["value"]["data"]["metadata"])
     if protocol is CLASSIC:
-        metadata = [
-            line
-            for line in internal("__consumer_offsets", group, "GroupMetadataMessageFormatter")
-            if line["key"]["data"]["group"] == group
-        ]
-        last = metadata[-1]["value"]["data"]
+
+        def metadata() -> list[dict]:
+            lines = internal("__consumer_offsets", group, "GroupMetadataMessageFormatter")
+            return [line["value"]["data"] for line in lines if line["key"]["data"]["group"] == group]
+
+        *_, last = until(metadata, bool, "the group is in the topic")
         assert ("consumer", "range", 1) == (last["protocolType"], last["protocol"], last["generation"])
         (described,) = last["members"]
         assert described["clientId"] == member

@@ -86,10 +86,15 @@ def test_locks_run_out(java, broker, sharers, topic, from_the_start, send, taken
     """Do records that one consumer took and forgot go to another when their lock runs out?"""
     name = topic()
     where = ("--bootstrap-server", broker.bootstrap, "--entity-type", "groups", "--entity-name", from_the_start)
-    java.check(CONFIGS, *where, "--alter", "--add-config", "share.record.lock.duration.ms=1000")
+
+    def lock_for(duration_ms: int) -> None:
+        java.check(CONFIGS, *where, "--alter", "--add-config", f"share.record.lock.duration.ms={duration_ms}")
+
+    lock_for(1000)
     send(name, range(2))
     forgetful = sharers.start(from_the_start, name, EXPLICIT)
     got = sharers.poll(forgetful)
+    lock_for(30_000)  # who comes next has the time it needs
     other = sharers.start(from_the_start, name, EXPLICIT)
 
     assert [[0, 0, "0", 1], [0, 1, "1", 1]] == got

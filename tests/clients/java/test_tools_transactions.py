@@ -5,6 +5,7 @@ The brokers do not verify transactions, as brokers before 3.6 did not, so that o
 
 import pytest
 
+from clients.java.live_clients import until
 from clients.java.tool_pairs import ToolPair
 from clients.quick_groups import QUICK_GROUPS
 from hanging import leave_hanging
@@ -31,7 +32,7 @@ def pair(java, broker, capsys):
 
 
 @pytest.fixture
-def opened(transactor, group, topic):
+def opened(transactor, group, group_admin, topic):
     """A topic with a transaction that is open on two of its partitions, and one that is done."""
     name = topic(partitions=3)
     done, producer = transactor(f"{group}-done"), transactor(group, "transaction.timeout.ms=60000")
@@ -40,6 +41,8 @@ def opened(transactor, group, topic):
         one.send(f"{name}-0", "x")
     producer.send(f"{name}-2", "y")
     assert done.commit() == "ok"
+    # Its markers are written after the answer.
+    until(lambda: group_admin("transactions")[f"{group}-done"], lambda state: state == "CompleteCommit", "it is done")
     return name
 
 

@@ -10,7 +10,7 @@ from headrace.broker.handlers import (
 )
 from headrace.model.errors import ErrorCode
 from headrace.wire.messages.end_txn import EndTxnRequest
-from unit.broker.transaction_teller import NEW, OLD, SMALL, Teller, committed, watch_end
+from unit.broker.transaction_teller import NEW, OLD, SMALL, Teller, committed, teller_at, watch_end
 from unit.broker.transaction_teller import teller as teller
 
 # --- the whole way
@@ -142,8 +142,10 @@ def test_batches_of_one_producer_stay_in_order(teller):
     assert teller.desk.run(five()) == [(0, number) for number in range(5)]
 
 
-def test_next_transaction_waits_for_the_last(teller):
+def test_next_transaction_waits_for_the_last(open_desk):
     """Does a newer producer's write that comes before the markers are written wait for them?"""
+    # After the usual 100 ms, which a slow disk may take for a marker, producers ask again themselves.
+    teller = teller_at(open_desk(SMALL | {"add.partitions.to.txn.retry.backoff.max.ms": "30000"}))
     identity = teller.init()[1]
     teller.produce(identity, version=NEW)
 
