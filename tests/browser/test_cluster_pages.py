@@ -91,7 +91,7 @@ def test_pipelines(tab, pipelines, eventually):
     """Is every query there, does one have a history, and does its next batch appear by itself?"""
     page = tab.open("/pipelines")
     page.wait_for_selector('td:has-text("positions")')
-    assert "2 of 2" in page.inner_text("main")
+    eventually(lambda: "2 of 2" in page.inner_text("main"))
     tab.shot("pipelines")
 
     page.click('a:has-text("positions")')

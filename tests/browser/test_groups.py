@@ -31,6 +31,12 @@ def group(broker, admin):
     return group_id, topic
 
 
+def join(consumer):
+    """Poll until the consumer is a member of its group."""
+    while not consumer.assignment():
+        consumer.poll(timeout_ms=100)
+
+
 def test_list(tab, group, eventually):
     """Does the list say how far a group is behind, in records and in time?"""
     page = tab.open(f"/groups?q={group[0]}")
@@ -50,8 +56,8 @@ def test_group(tab, broker, group, eventually):
     eventually(lambda: page.locator(".hr-chart .hr-line").count() == 2)
 
     with KafkaConsumer(topic, bootstrap_servers=broker.bootstrap, group_id=group_id, client_id="reader-7") as consumer:
-        consumer.poll(timeout_ms=5000)
-        eventually(lambda: page.locator("tr", has_text="reader-7").count() >= 1, 30)
+        join(consumer)
+        eventually(lambda: page.locator("tr", has_text="reader-7").count() >= 1)
 
 
 def test_reset(tab, admin, group, eventually):
@@ -92,7 +98,7 @@ def test_reset_of_a_group_at_work(tab, broker, group, eventually):
     """Is a group with members shown the plan, and not the deed?"""
     group_id, topic = group
     with KafkaConsumer(topic, bootstrap_servers=broker.bootstrap, group_id=group_id) as consumer:
-        consumer.poll(timeout_ms=5000)
+        join(consumer)
         page = tab.open(f"/groups/{group_id}/reset")
         page.wait_for_selector("text=Stop its members first")
 

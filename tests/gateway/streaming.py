@@ -172,6 +172,12 @@ def wait_for(question, expected):
     return answer
 
 
+def until_known(cluster, topic):
+    """Wait until every broker has heard of a topic: a gateway may ask any of them whether it is there."""
+    for node in cluster.nodes:
+        wait_for(lambda node=node: cluster.ask(lambda broker: topic in broker.metadata.topics, node=node), True)
+
+
 def hear(websocket, count=1):
     """So many messages, those that only say where we are aside."""
     messages = []

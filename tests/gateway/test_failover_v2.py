@@ -6,6 +6,7 @@ import httpx
 import pytest
 from tests.gateway.rest_v2 import DEADLINE_S, new_instance, produce, read, subscribe
 
+from gateway.streaming import until_known
 from headrace.client.admin import KafkaAdmin
 from headrace.client.admin_values import NewTopic
 from headrace.testing.cluster import Cluster
@@ -23,6 +24,7 @@ def test_the_leader_dies():
     ):
         with KafkaAdmin(bootstrap_servers=cluster.bootstrap) as admin:
             admin.create_topics([NewTopic("orders", num_partitions=1, replication_factor=3)])
+        until_known(cluster, "orders")
         produce(http, "/topics/orders", {"value": 1})
         instance = new_instance(http, format="json")
         subscribe(http, instance, "orders")

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gateway.streaming import Log, Writer, events, get, lines, overflow
+from gateway.streaming import Log, Writer, events, get, lines, overflow, until_known
 from headrace.client.producer import KafkaProducer
 from headrace.testing.cluster import Cluster
 from headrace.testing.gateway_thread import GatewayThread
@@ -63,6 +63,7 @@ def test_failover():
         GatewayThread(cluster.bootstrap) as gateway,
     ):
         log = Log(writer, partitions=3, replicas=3)
+        until_known(cluster, log.topic)
         with events(gateway.url, log.topic) as source:
             log.send(*range(30))
             seen = source.values(30)

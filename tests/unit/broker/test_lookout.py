@@ -10,6 +10,7 @@ from headrace.broker import lookout as lookout_module
 from headrace.broker.handlers import api63_broker_heartbeat
 from headrace.broker.lookout import Lookout
 from headrace.net.link import LinkBroken
+from headrace.testing.ports import free_port
 from headrace.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 
 from .cluster_guest import Guest
@@ -18,7 +19,8 @@ from .cluster_guest import Guest
 @pytest.fixture
 def address():
     """Where somebody listens, and how to end that."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    # Not one that the system gives: somebody else's connection might have it as soon as the server is gone.
+    with socket.create_server(("127.0.0.1", free_port())) as server:
         yield server
 
 

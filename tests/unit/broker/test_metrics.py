@@ -130,10 +130,13 @@ def test_copies_and_lost_replicas_show():
             for number in range(60):
                 producer.send("copied", value=b"x" * 100, key=str(number).encode())
             producer.flush()
-        texts = [scraped(broker) for broker in cluster.brokers.values()]
-        prefix = "kafka_server_brokertopicmetrics_replicationbytes"
-        assert all(read.get(f"{prefix}out_total", topic="copied") > 0 for read in texts)
-        assert all(read.get(f"{prefix}in_total", topic="copied") > 0 for read in texts)
+
+        def carried(way):
+            name = f"kafka_server_brokertopicmetrics_replicationbytes{way}_total"
+            return [scraped(broker).get(name, topic="copied") or 0 for broker in cluster.brokers.values()]
+
+        # On a busy machine a follower may lag for so long that its leader does not wait for it.
+        assert eventually(lambda: 0 not in carried("out") + carried("in"))
 
         cluster.kill(3)
         assert eventually(lambda: over_both(cluster, "underreplicatedpartitions") >= 3)

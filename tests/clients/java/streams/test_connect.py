@@ -10,6 +10,8 @@ from clients.java.live_clients import until
 from headrace.testing.java_runner import SMALL_JVM
 from headrace.testing.kafka_jars import STREAMS_AND_CONNECT, PeerUnavailable, classpath, java_command
 
+COPY_S = 90
+"""A worker that has just been started: it loads all of Connect first, which takes a busy machine half a minute."""
 STOP_S = 60
 STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 
@@ -90,14 +92,14 @@ def test_file_to_file(connect, group_admin):
 
     worker.source.write_text("".join(f"{line}\n" for line in lines[:200]))
     worker.start()
-    until(worker.copied, lambda seen: len(seen) >= 200, "the first lines come out")
+    until(worker.copied, lambda seen: len(seen) >= 200, "the first lines come out", within_s=COPY_S)
     assert group_admin("list")[sink_group] == ["Classic", "consumer", "Stable"]
     worker.stop()
     assert group_admin("offsets", sink_group) == {f"{topic}-0": [200, ""]}
     with worker.source.open("a") as file:
         file.writelines(f"{line}\n" for line in lines[200:])
     worker.start()
-    seen = until(worker.copied, lambda seen: len(seen) >= 300, "the rest comes out")
+    seen = until(worker.copied, lambda seen: len(seen) >= 300, "the rest comes out", within_s=COPY_S)
     worker.stop()
 
     assert lines == seen
