@@ -19,8 +19,19 @@ class Seen(NamedTuple):
     headers: list
 
 
-def read_committed(bootstrap: str, topic: str, partitions: int) -> list[Seen]:
-    """Every record from the start of a topic to where committed ones end, in order within each partition."""
+def read_committed(bootstrap: str, topic: str, partitions: int, *, at_least: int = 0) -> list[Seen]:
+    """Every record from the start of a topic to where committed ones end, in order within each partition.
+
+    Where `at_least` so many must come it is read again until they are there: a transaction's markers are written a
+    little after its producer was told that it is committed.
+    """
+    deadline = time.monotonic() + _DEADLINE_S
+    while len(found := _read_once(bootstrap, topic, partitions)) < at_least and time.monotonic() < deadline:
+        pass
+    return found
+
+
+def _read_once(bootstrap: str, topic: str, partitions: int) -> list[Seen]:
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "auditor",

@@ -5,8 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headrace import KafkaConsumer, KafkaProducer
+from headrace import KafkaProducer
 from headrace.testing.cluster import Cluster
+from spark.committed import read_committed
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,16 +35,8 @@ def test_counts_from_topic_to_topic(tmp_path):
         assert done.stdout.startswith("Read 6 records of trucks_gps.")
         assert "|     T-1|      2|     71.0|" in done.stdout
         assert "replaced" not in done.stderr
-        with KafkaConsumer(
-            "trucks_counts",
-            bootstrap_servers=cluster.bootstrap,
-            auto_offset_reset="earliest",
-            consumer_timeout_ms=5_000,
-            isolation_level="read_committed",
-        ) as consumer:
-            rows = {
-                (found := json.loads(record.value))["truck_id"] + found["minute"][14:16]: found for record in consumer
-            }
+        written = [json.loads(one.value) for one in read_committed(cluster.bootstrap, "trucks_counts", 1, at_least=3)]
+        rows = {row["truck_id"] + row["minute"][14:16]: row for row in written}
 
     assert {name: row["reports"] for name, row in rows.items()} == {"T-100": 2, "T-101": 1, "T-200": 1}
     assert rows["T-100"]["speed_kmh"] == 71.0

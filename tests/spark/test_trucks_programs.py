@@ -62,7 +62,7 @@ def process(cluster, records):
             if report is None:
                 producer.send(DEAD_LETTERS, record.value, key=record.key, headers=list(record.headers))
             else:
-                value = json.loads(record.value) | {"sent_ms": record.timestamp}
+                value = json.loads(record.value) | {"sent_ms": record.timestamp_ms}
                 producer.send(POSITIONS, json.dumps(value).encode(), key=record.key)
 
 

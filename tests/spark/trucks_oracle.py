@@ -13,7 +13,8 @@ if str(TRUCKS) not in sys.path:
 import pytest  # noqa: E402
 from alert_rules import Limits, Report, elapse, follow  # noqa: E402 - found only now
 
-from headrace import KafkaConsumer  # noqa: E402
+from headrace import KafkaAdmin  # noqa: E402
+from spark.committed import read_committed  # noqa: E402
 
 _FOR_EVER_MS = 1 << 60
 
@@ -32,19 +33,9 @@ def need_spark():
 
 def read(bootstrap, topic):
     """Every committed record of a topic."""
-    found = []
-    with KafkaConsumer(
-        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", isolation_level="read_committed"
-    ) as consumer:
-        ends = consumer.end_offsets(consumer.assignment())
-        # The last offset may belong to the mark of a transaction, which is no record: then nothing comes any more.
-        silent = 0
-        while silent < 2 and any(consumer.position(place) < end for place, end in ends.items()):
-            batches = consumer.poll(timeout_ms=1000)
-            silent = 0 if batches else silent + 1
-            for records in batches.values():
-                found += records
-    return found
+    with KafkaAdmin(bootstrap_servers=bootstrap) as admin:
+        (described,) = admin.describe_topics([topic])
+    return read_committed(bootstrap, topic, len(described.partitions))
 
 
 def sent_number(record):
