@@ -33,8 +33,12 @@ _QUICK = {
 }
 """A cluster of several that notices within two seconds what happened to one of them, and has few topics to make."""
 
-_EAGER = {"controller.quorum.election.timeout.ms": "20"}
-"""One node that asks for votes at once spares a new cluster the wait until anybody does."""
+_EAGER = {"controller.quorum.election.timeout.ms": "200"}
+"""One node that asks for votes soon spares a new cluster the wait until anybody does.
+
+It waits as long for the votes, and those who give them write that down first: with 20 ms here a cluster whose disk
+takes 30 ms for a write began elections without end.
+"""
 
 
 class ClusterNodes:
