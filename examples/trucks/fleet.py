@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from places import CORRIDORS
-from truck import Sighting, Truck, Way, trait_of
+from truck import Truck, Way, trait_of
 
 EVERY_MS = 20_000
 """How often a truck reports."""
@@ -20,11 +20,16 @@ _REPORT = b'{"truck_id":"%b","lat":%.5f,"lon":%.5f,"speed_kmh":%.1f,"heading":%.
 
 
 class Outgoing(NamedTuple):
-    """A record to send: the key is the truck, the number of the report goes with it as a header."""
+    """A record to send: the key is the truck's id, the number of the report goes with it as a header."""
 
-    truck_id: str
+    key: bytes
     seq: int
     value: bytes | None
+
+    @property
+    def truck_id(self) -> str:
+        """The truck."""
+        return self.key.decode()
 
 
 class Fleet:
@@ -55,26 +60,27 @@ class Fleet:
         while (due_ms := start_ms + self._turn * every_ms // count) <= now_ms:
             truck = trucks[self._turn % count]
             self._turn += 1
-            sighting = truck.sighted(due_ms, due_ms - every_ms)
-            if sighting is not None:
-                record = Outgoing(truck.truck_id, truck.seq, self._value(truck, sighting, due_ms))
+            times = truck.drive_on(due_ms, due_ms - every_ms)
+            if times:
+                record = Outgoing(truck.key, truck.seq, self._value(truck, due_ms))
                 truck.seq += 1
                 yield record
-                if sighting.times > 1:
+                if times > 1:
                     yield record
 
     def ledger(self) -> dict[str, int]:
         """How many reports each truck has made: its numbers run from 0 to one less."""
         return {truck.truck_id: truck.seq for truck in self._trucks}
 
-    def _value(self, truck: Truck, at: Sighting, now_ms: int) -> bytes | None:
-        lat, lon, speed_kmh, heading, garbled, _ = at
+    def _value(self, truck: Truck, now_ms: int) -> bytes | None:
         second, ms = divmod(now_ms, 1000)
         # Many reports share a second, so its text is kept.
         if second != self._written[0]:
             self._written = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode())
-        value = _REPORT % (truck.truck_id.encode(), lat, lon, speed_kmh, heading, self._written[1], ms, truck.seq)
-        return self._chance.choice(GARBAGE)(value.decode()) if garbled else value
+        value = _REPORT % (
+            truck.key, truck.lat, truck.lon, truck.speed_kmh, truck.heading, self._written[1], ms, truck.seq,
+        )  # fmt: skip
+        return self._chance.choice(GARBAGE)(value.decode()) if truck.is_garbled else value
 
 
 GARBAGE: tuple[Callable[[str], bytes | None], ...] = (
