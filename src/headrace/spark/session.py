@@ -47,13 +47,18 @@ _REGISTRY = "org.apache.spark.sql.execution.datasources.DataSourceManager"
 _LOCAL: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # The JVM compiles a method once more, as well as it can, when it was called four times as often as by default. Much
-    # of Spark is called just often enough in the first minutes and never pays for it: a twentieth of all CPU then.
-    "spark.driver.extraJavaOptions": (
-        "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400"
-        " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
-    ),
 }
+
+_COMPILER = (
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400"
+    " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
+)
+"""The JVM compiles a method once more, as well as it can, when it was called four times as often as by default. Much of
+Spark is called just often enough in the first minutes and never pays for it: a twentieth of all CPU then."""
+_COLLECTOR = "-XX:+UseParallelGC"
+"""G1, the default, takes the buffers of a large batch for giants and looks through the whole heap because of them: 17
+times in 45 seconds of a burst."""
+_JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
 def spark_session(name: str, master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -102,4 +107,11 @@ def session_settings(master: str, conf: Mapping[str, str], *, cores: int | None 
         return {**SETTINGS, **conf}
     count = local[1] or "1"
     tasks = str(cores or os.cpu_count() or 1) if count == "*" else count
-    return {**SETTINGS, **_LOCAL, "spark.sql.shuffle.partitions": tasks, **conf}
+    java = {"spark.driver.extraJavaOptions": _java_options(os.environ)}
+    return {**SETTINGS, **_LOCAL, **java, "spark.sql.shuffle.partitions": tasks, **conf}
+
+
+def _java_options(environ: Mapping[str, str]) -> str:
+    """What the JVM is told; nothing of its collector where its user chose one, as it would not start with two."""
+    chosen = any("GC" in environ.get(name, "") for name in _JAVA_OPTIONS)
+    return _COMPILER if chosen else f"{_COMPILER} {_COLLECTOR}"

@@ -1,3 +1,5 @@
+import pytest
+
 from headrace.spark.session import LOCAL, SETTINGS, session_settings
 
 
@@ -27,3 +29,12 @@ def test_tasks_are_tried_again():
     assert LOCAL.startswith("local[*,")
     assert int(LOCAL.removeprefix("local[*,").removesuffix("]")) > 1
     assert "8" == session_settings(LOCAL, {}, cores=8)["spark.sql.shuffle.partitions"]
+
+
+@pytest.mark.parametrize("given", ["", "-Xmx2g", "-XX:+UseZGC", "-Xlog:gc -XX:+UseSerialGC"])
+def test_one_collector(monkeypatch, given):
+    """Is the JVM told of a collector only where its user chose none? With two it does not start."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", given)
+    options = session_settings("local[2]", {})["spark.driver.extraJavaOptions"]
+
+    assert ("GC" not in given) == ("-XX:+UseParallelGC" in options.split())
