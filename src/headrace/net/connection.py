@@ -25,6 +25,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, FrameBuffers
+from headrace.net.pacing import pace
 from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         "_on_close",
         "_on_open",
         "_out",
+        "_paced",
         "_peer_done",
         "_pending",
         "_reading_paused",
@@ -110,8 +112,11 @@ class Connection(asyncio.BufferedProtocol):
         buffers: FrameBuffers,
         on_open: Callable[[Connection], None],
         on_close: Callable[[Connection], None],
+        paced: bytes = b"",
     ) -> None:
+        """`paced` is what `unpace` said of the socket that this connection came to."""
         self._service = service
+        self._paced = paced
         self._limits = limits
         self._buffers = buffers
         self._on_open = on_open
@@ -157,6 +162,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _set_buffers(self) -> None:
         sock = self._transport.get_extra_info("socket")
+        pace(sock, self.peer[0], self._paced)
         for option, size in (
             (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
             (socket.SO_RCVBUF, self._limits.receive_buffer_bytes),

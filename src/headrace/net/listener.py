@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.net.connection import Connection, Limits, Service
 from headrace.net.frame_buffers import FrameBuffers
+from headrace.net.pacing import unpace
 
 if TYPE_CHECKING:
     import ssl
@@ -45,6 +46,7 @@ class Listener:
         self._address_exceptions = address_exceptions or {}
         self._buffers = FrameBuffers(limits.partial_bytes_max)
         self._server: asyncio.Server | None = None
+        self._paced = b""
         self._sweeper: asyncio.TimerHandle | None = None
         self._stopping = False
 
@@ -64,6 +66,7 @@ class Listener:
         self._server = await loop.create_server(
             self._accept, host or None, port, backlog=backlog, ssl=tls, start_serving=False
         )
+        self._paced = unpace(self._server.sockets)
         address = self._server.sockets[0].getsockname()
         self.host, self.port = str(address[0]), int(address[1])
 
@@ -81,6 +84,7 @@ class Listener:
             buffers=self._buffers,
             on_close=self._closed,
             on_open=self._opened,
+            paced=self._paced,
         )
 
     def _opened(self, connection: Connection) -> None:

@@ -7,6 +7,7 @@ A host without power answers nothing at all; one that has been restarted resets 
 from __future__ import annotations
 
 import asyncio
+import errno
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +35,10 @@ class _Socket(NamedTuple):
     def getsockname(self) -> tuple[str, int]:
         """The bound address."""
         return self.address
+
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes:
+        """It has no options."""
+        raise OSError(errno.ENOPROTOOPT, "a virtual socket has no options")
 
 
 class VirtualServer:
