@@ -237,7 +237,7 @@ class Broker:
             endpoints=tuple(VoterEndpoint(one.listener, one.host, one.port) for one in told),
         )
         log = self.store.metadata_log
-        log.config = metadata_log_config(self.config)
+        log.configure(metadata_log_config(self.config))
         await loop.run_in_executor(
             self.readers,
             lambda: found_quorum(self.config, settings, self._files, log.path, now_ms=self.clock()),

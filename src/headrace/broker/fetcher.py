@@ -23,7 +23,7 @@ from headrace.wire.fetch import FetchedPartition, encode_fetch_response
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from headrace.broker.api import Call
     from headrace.broker.partition import Partition
@@ -232,7 +232,9 @@ class Fetch:
     def _evaluate(self) -> tuple[list[Found], int, bool]:
         """Read every wanted partition within the limits: what was found, its size, and whether it must be told now."""
         broker = self._call.broker
-        find = broker.partitions.find
+        find_topic = broker.partitions.of
+        last: TopicKey | None = None
+        held: Mapping[int, Partition] = {}
         budget = min(self._command.max_bytes, broker.fetch_bytes_max)
         found: list[Found] = []
         size = 0
@@ -240,7 +242,10 @@ class Fetch:
         for cached in self._to_read():
             entry = self.FOUND(cached)
             found.append(entry)
-            partition = find((cached.topic, cached.partition))
+            if cached.topic is not last:
+                last = cached.topic
+                held = find_topic(last) or {}
+            partition = held.get(cached.partition)
             try:
                 if partition is None:
                     raise broker.partitions.missing(cached.topic, cached.partition)

@@ -195,7 +195,7 @@ class FutureReplica:
     def _follow_marks(self) -> None:
         source, log = self.partition.log, self.log
         if log.config is not source.config:
-            log.config = source.config
+            log.configure(source.config)
         log.high_watermark = max(log.log_start_offset, min(source.high_watermark, log.log_end_offset))
         start_offset = min(source.log_start_offset, log.high_watermark)
         if start_offset > log.log_start_offset:
@@ -245,7 +245,7 @@ class FutureReplica:
         if partition.is_settling or self._disagreement() is not None or not self._copy_tail():
             return None
         source, old_dir = partition.log, self._broker.partitions.log_dir_of(partition)
-        log.config = source.config
+        log.configure(source.config)
         log.succeed(source, partition.producers)
         self.log_dir.adopt_future(log.name)
         partition.change_log(log)

@@ -61,7 +61,7 @@ class Partition(LedPartition, FollowedPartition):
 
     def configure(self, config: LogConfig, settings: ReplicationSettings) -> None:
         """Take over changed settings of the topic; they may let the high watermark move."""
-        self.log.config = config
+        self.log.configure(config)
         if self.replica is not None:
             self.replica.configure(settings, steady_ms())
         if self.replicated is not None:

@@ -76,8 +76,9 @@ class Partitions:
         self._checkers = checkers
         self._clock = clock
         self._config = config
-        self._found: dict[Key, Partition] = {}
-        self.find = self._found.get
+        self._found: dict[str | UUID, dict[int, Partition]] = {}
+        self.of = self._found.get
+        """The partitions of a topic by their numbers: who wants several looks for the topic once."""
         self.traffics = Traffics()
         self.offline: Collection[str] = ()
         """Names of the logs that are here and cannot be opened."""
@@ -90,17 +91,25 @@ class Partitions:
 
     def __iter__(self) -> Iterator[Partition]:
         """Each partition once."""
-        return (partition for (topic, _), partition in self._found.items() if isinstance(topic, UUID))
+        return (
+            partition for topic, held in self._found.items() if isinstance(topic, UUID) for partition in held.values()
+        )
+
+    def find(self, key: Key) -> Partition | None:
+        """A partition by its topic's name or id and its number, if it is here."""
+        held = self._found.get(key[0])
+        return None if held is None else held.get(key[1])
 
     def of_topic(self, topic: str) -> list[Partition]:
         """The partitions of one topic that are served, in order."""
         known = self._metadata.topics.get(topic)
         indexes = range(len(known.partitions)) if known is not None else ()
-        return [partition for index in indexes if (partition := self._found.get((topic, index))) is not None]
+        held = self._found.get(topic, {})
+        return [held[index] for index in indexes if index in held]
 
     def require(self, topic: str | UUID, index: int) -> Partition:
         """A partition, or the error a client gets for one that is not here."""
-        partition = self._found.get((topic, index))
+        partition = self.find((topic, index))
         if partition is None:
             raise self.missing(topic, index)
         return partition
@@ -163,9 +172,9 @@ class Partitions:
         )
         partition.traffic = self.traffics.of(topic.name)
         partition.restore_high_watermark(self.log_dir_of(partition).high_watermark(log.name))
-        self._found[topic.name, state.index] = partition
+        self._found.setdefault(topic.name, {})[state.index] = partition
         # The very object the wire hands out for this id: a lookup by an equal one would compare in Python.
-        self._found[uuid_of(topic.topic_id.bytes), state.index] = partition
+        self._found.setdefault(uuid_of(topic.topic_id.bytes), {})[state.index] = partition
         return partition
 
     async def create(self, topic: Topic, indexes: Sequence[int]) -> None:
@@ -233,8 +242,7 @@ class Partitions:
 
     def remove(self, topic_id: UUID) -> list[Partition]:
         """Stop serving a topic at once; its files are removed afterwards by `erase`."""
-        # A look at all of them: one that could not be opened may be missing from the row.
-        gone = [partition for (topic, _), partition in self._found.items() if topic == topic_id]
+        gone = list(self._found.get(topic_id, {}).values())
         for partition in gone:
             self.let_go(partition, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic was deleted."))
             self.traffics.forget(partition.topic)
@@ -242,12 +250,19 @@ class Partitions:
 
     def let_go(self, partition: Partition, error: KafkaError) -> None:
         """Stop serving one partition at once; whoever waits is told why."""
-        del self._found[partition.topic_id, partition.index]
-        if self._found.get((partition.topic, partition.index)) is partition:
-            del self._found[partition.topic, partition.index]
+        self._drop(partition.topic_id, partition.index)
+        # A topic of the same name may have been made since.
+        if self.find((partition.topic, partition.index)) is partition:
+            self._drop(partition.topic, partition.index)
         partition.is_led = False
         partition.replicated = None
         partition.fail(error)
+
+    def _drop(self, topic: str | UUID, index: int) -> None:
+        held = self._found[topic]
+        del held[index]
+        if not held:
+            del self._found[topic]
 
     def log_dir_of(self, partition: HeldPartition) -> LogDir:
         """The dir that holds a partition's log."""

@@ -56,9 +56,8 @@ class _Producer:
 
     def enter_epoch(self, epoch: int) -> None:
         """Sequence numbers start anew with every epoch, so the batches of another one say nothing."""
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.batches = ()
+        self.epoch = epoch
+        self.batches = ()
 
     def forget_aborted(self) -> None:
         """The open transaction is aborted: none of its batches is known any more but where the last one ended."""
@@ -115,7 +114,8 @@ class ProducerStates:
             return None
         first, batches = header[11], producer.batches
         if header[10] == producer.epoch:
-            expected = _next_sequence(batches[-1].last_sequence) if batches else 0
+            last = batches[-1][1] if batches else NO_SEQUENCE
+            expected = 0 if last == _SEQUENCE_MAX else last + 1
             if first != expected and first >= 0:
                 return _duplicate(batches, header, expected)
         elif header.producer_epoch < producer.epoch:
@@ -292,8 +292,9 @@ class ProducerStates:
             producer = _Producer(epoch)
             if len(self._producers) >= self._producers_max:
                 self._make_room()
+        elif producer.epoch != epoch:
+            producer.enter_epoch(epoch)
         self._producers[producer_id] = producer
-        producer.enter_epoch(epoch)
         return producer
 
     def _make_room(self) -> None:
@@ -302,10 +303,6 @@ class ProducerStates:
             if producer.transaction_first_offset == NO_TRANSACTION:
                 del self._producers[producer_id]
                 return
-
-
-def _next_sequence(sequence: int) -> int:
-    return 0 if sequence == _SEQUENCE_MAX else sequence + 1
 
 
 def _duplicate(batches: tuple[ProducerBatch, ...], header: BatchHeader, expected: int) -> ProducerBatch:

@@ -135,15 +135,29 @@ def _check_frames(view: memoryview, size: int, count: int) -> None:
 
 
 def _offset_delta(payload: Bytes, start: int) -> int:
-    """The offset delta of the record at `start`: behind its length, its attributes and its timestamp delta."""
-    position = start + 1
-    if payload[start] >= 0x80:
-        position = read_varint(payload, start)[1]
-    position += 1
+    """The offset delta of the record at `start`: behind its length, its attributes and its timestamp delta.
+
+    Numbers of one or two bytes, which most are, are read without a call.
+    """
+    if payload[start] < 0x80:
+        position = start + 2
+    elif payload[start + 1] < 0x80:
+        position = start + 3
+    else:
+        position = read_varint(payload, start)[1] + 1
+    if payload[position] < 0x80:
+        position += 1
+    elif payload[position + 1] < 0x80:
+        position += 2
+    else:
+        position = read_varint(payload, position, INT64_VARINT_BYTES)[1]
     byte = payload[position]
-    position = position + 1 if byte < 0x80 else read_varint(payload, position, INT64_VARINT_BYTES)[1]
-    byte = payload[position]
-    return byte >> 1 ^ -(byte & 1) if byte < 0x80 else read_varint(payload, position)[0]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1)
+    high = payload[position + 1]
+    if high < 0x80 and not byte & 1:
+        return byte - 0x80 + (high << 7) >> 1
+    return read_varint(payload, position)[0]
 
 
 def needs_deep_check(header: BatchHeader, config: LogConfig) -> bool:

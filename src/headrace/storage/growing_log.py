@@ -80,14 +80,9 @@ class GrowingLog(ReadableLog):
         """Held while the list of segments or a segment's name changes: the owner rolls, a thread cleans."""
         self._set_segments(SegmentList(loaded.segments))
 
-    @property
-    def config(self) -> LogConfig:
-        """The topic's settings; a new value counts from the next append on."""
-        return self._config
-
-    @config.setter
-    def config(self, config: LogConfig) -> None:
-        self._config = config
+    def configure(self, config: LogConfig) -> None:
+        """Take over a topic's settings, which count from the next append on."""
+        self.config = config
         for segment in self._segments.all:
             segment.configure(config)
         self._roll_after_ms = _UNKNOWN
@@ -130,7 +125,7 @@ class GrowingLog(ReadableLog):
         """Whether batches surely go into the active segment, all of them."""
         segment = self._active
         return (
-            0 < segment.size <= self._config.segment_bytes - sum(header.size for header in headers)
+            0 < segment.size <= self.config.segment_bytes - sum(header.size for header in headers)
             and max(header.max_timestamp for header in headers) <= self._roll_after_ms
             and headers[-1].last_offset <= self._last_offset_max
             and segment.can_index(len(headers))
@@ -159,7 +154,7 @@ class GrowingLog(ReadableLog):
         size = len(batch)
         position = segment.size
         if (
-            position + size > self._config.segment_bytes
+            position + size > self.config.segment_bytes
             or max_timestamp > self._roll_after_ms
             or last_offset > self._last_offset_max
             or segment.index_full
@@ -186,7 +181,7 @@ class GrowingLog(ReadableLog):
         if self._roll_after_ms == _UNKNOWN:
             self._set_roll_time()
         return (
-            self._active.size + size > self._config.segment_bytes
+            self._active.size + size > self.config.segment_bytes
             or max_timestamp > self._roll_after_ms
             or last_offset > self._last_offset_max
             or self._active.index_full
@@ -214,7 +209,7 @@ class GrowingLog(ReadableLog):
     def roll_if_due(self, now_ms: int) -> bool:
         """Roll a segment that has been the active one for segment.ms, though nothing comes in to roll it."""
         active = self._active
-        if active.size == 0 or now_ms - active.created_ms < self._config.segment_ms - self._jitter_ms(active):
+        if active.size == 0 or now_ms - active.created_ms < self.config.segment_ms - self._jitter_ms(active):
             return False
         self.roll(now_ms)
         return True
@@ -227,7 +222,7 @@ class GrowingLog(ReadableLog):
         for segment, following in zip(rest, segments.all[1:], strict=True):
             segment.end_offset = following.base_offset
         self._active.end_offset = -1
-        self._active.configure(self._config)
+        self._active.configure(self.config)
         self._last_offset_max = self._active.base_offset + RELATIVE_OFFSET_MAX
         self._roll_after_ms = _UNKNOWN
 
@@ -237,12 +232,12 @@ class GrowingLog(ReadableLog):
             first_ms = self._active.first_timestamp()
         except OSError as problem:
             raise self._failed(f"{self._active.path()}: {problem}", problem) from problem
-        due_ms = first_ms + self._config.segment_ms - self._jitter_ms(self._active)
+        due_ms = first_ms + self.config.segment_ms - self._jitter_ms(self._active)
         self._roll_after_ms = due_ms if first_ms >= 0 else _NEVER
 
     def _jitter_ms(self, segment: Segment) -> int:
         """A share of segment.jitter.ms that is each segment's own, so that not all partitions roll at once."""
-        jitter_ms = self._config.segment_jitter_ms
+        jitter_ms = self.config.segment_jitter_ms
         return crc32(f"{self.name}/{segment.base_offset}".encode()) % jitter_ms if jitter_ms > 0 else 0
 
     def _refuse_if_broken(self) -> None:

@@ -116,7 +116,7 @@ class Log(GrowingLog):
         try:
             doomed = retention.expired(
                 self._segments.all,
-                self._config,
+                self.config,
                 now_ms=now_ms,
                 log_start_offset=self.log_start_offset,
                 limit_offset=min(self.high_watermark, self.log_end_offset),
@@ -256,7 +256,7 @@ class Log(GrowingLog):
             assert (new[0].base_offset, last[2] + 1) == (old[0].base_offset, old[-1].end_offset)
             rest = [segment for segment in current if segment not in gone]
             for segment in new:
-                segment.configure(self._config)
+                segment.configure(self.config)
             self._set_segments(SegmentList(sorted((*rest, *new), key=lambda segment: segment.base_offset)))
             self._forget(gone)
             return True

@@ -32,11 +32,11 @@ class ReadableLog:
 
     __slots__ = (
         "_active",
-        "_config",
         "_has_aborted",
         "_open_segments",
         "_positions",
         "_segments",
+        "config",
         "fault",
         "high_watermark",
         "log_end_offset",
@@ -57,7 +57,8 @@ class ReadableLog:
         self.high_watermark = start_offset
         self.fault: str | None = None
         """Why the log takes nothing more; None while it is well."""
-        self._config = config
+        self.config = config
+        """The topic's settings; `configure` changes them."""
         self._segments: SegmentList
         self._active: Segment
         self._has_aborted = False
@@ -224,7 +225,7 @@ class ReadableLog:
         """Timestamp, offset and leader epoch of the first record that is not before a time; blocking, any thread."""
         try:
             return time_search.first_at(
-                self._segments.all, timestamp_ms, self.log_start_offset, self._config.max_decompressed_bytes
+                self._segments.all, timestamp_ms, self.log_start_offset, self.config.max_decompressed_bytes
             )
         except (OSError, CorruptBatch) as problem:
             raise StorageFault(f"{self.path}: {problem}") from problem
@@ -232,6 +233,6 @@ class ReadableLog:
     def offset_of_max_timestamp(self) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the latest record by its own time; blocking, any thread."""
         try:
-            return time_search.latest(self._segments.all, self.log_start_offset, self._config.max_decompressed_bytes)
+            return time_search.latest(self._segments.all, self.log_start_offset, self.config.max_decompressed_bytes)
         except (OSError, CorruptBatch) as problem:
             raise StorageFault(f"{self.path}: {problem}") from problem

@@ -105,7 +105,11 @@ def _parse_flexible(view: Buffer, at: int, version: int) -> tuple[ProduceCommand
             index, size = _INDEX_COMPACT.unpack_from(view, at)
             at += 5
             if size > 0x7F:
-                size, at = read_uvarint(view, at - 1)
+                if (high := view[at]) < 0x80:
+                    size += (high << 7) - 0x80
+                    at += 1
+                else:
+                    size, at = read_uvarint(view, at - 1)
             if size:
                 start, at = at, at + size - 1
                 partitions.append((topic, index, start, at))
@@ -142,6 +146,8 @@ def _parse_legacy(view: Buffer, at: int, version: int) -> tuple[ProduceCommand, 
 
 _FRAME_HEAD = struct.Struct(">iib")
 _RESULT = struct.Struct(">ihqqqB")
+_USUAL_RESULT = struct.Struct(">ihqqqBBB")
+"""A result with no record errors, no message and no tags."""
 _END = struct.Struct(">iB")
 
 
@@ -204,6 +210,9 @@ def _encode_many(
         out += topic_bytes(topic)
         write_compact_count(out, len(results))
         for index, error_code, base_offset, append_time_ms, start_offset, message in results:
+            if message is None:
+                out += _USUAL_RESULT.pack(index, error_code, base_offset, append_time_ms, start_offset, 1, 0, 0)
+                continue
             out += _RESULT.pack(index, error_code, base_offset, append_time_ms, start_offset, 1)
             write_compact_nullable_string(out, message)
             out.append(0)

@@ -35,6 +35,7 @@ class Link:
             metadata=SimpleNamespace(brokers=standing.brokers, topics_by_id={}, topics={}),
             partitions=SimpleNamespace(
                 find={(TOPIC_ID, 0): standing.partition}.get,
+                of={TOPIC_ID: {0: standing.partition}}.get,
                 missing=lambda topic, index: KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, ""),
                 selects_by_rack=False,
                 traffics=Traffics(),

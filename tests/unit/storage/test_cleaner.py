@@ -285,7 +285,7 @@ def _names(shelf: Shelf) -> set[str]:
 
 
 def _retention(shelf: Shelf) -> None:
-    shelf.log.config = replace(CONFIG, cleanup_delete=True, retention_bytes=0)
+    shelf.log.configure(replace(CONFIG, cleanup_delete=True, retention_bytes=0))
     for segment in shelf.log.delete_old_segments(NOW):
         segment.remove()
 

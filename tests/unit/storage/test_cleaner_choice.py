@@ -43,7 +43,7 @@ def test_the_dirty_share_must_be_worth_it() -> None:
         shelf.settle()
 
     assert shelf.cleaner.pick([shelf.log], NOW) is not None
-    shelf.log.config = replace(CONFIG, min_cleanable_dirty_ratio=0.9)
+    shelf.log.configure(replace(CONFIG, min_cleanable_dirty_ratio=0.9))
     assert shelf.cleaner.pick([shelf.log], NOW) is None
 
 
@@ -142,7 +142,7 @@ def test_the_transaction_index_is_carried_over() -> None:
     shelf.settle()
     before = shelf.log.aborted_transactions(0, shelf.log.log_end_offset)
     assert len([segment for segment in shelf.log.segments() if segment.aborted.exists]) > 2
-    shelf.log.config = replace(CONFIG, segment_bytes=10_000)
+    shelf.log.configure(replace(CONFIG, segment_bytes=10_000))
     shelf.clean()
     path = f"{DIRECTORY}/table-0/{0:020d}.txnindex"
 

@@ -63,7 +63,7 @@ def test_roll_by_time(disk):
 
 def test_roll_when_due(log):
     """Is a segment rolled that nothing comes in for, but not an empty one?"""
-    log.config = LogConfig(segment_ms=100)
+    log.configure(LogConfig(segment_ms=100))
 
     assert not log.roll_if_due(1000)
 
@@ -90,7 +90,7 @@ def test_jitter_is_each_segments_own(disk):
 
 def test_roll_when_an_index_is_full(log):
     """Does a segment end when its index may not grow?"""
-    log.config = LogConfig(index_interval_bytes=1, segment_index_bytes=48)
+    log.configure(LogConfig(index_interval_bytes=1, segment_index_bytes=48))
     fill(log, 20)
 
     assert bases(log) == [0, 4, 8, 12, 16]
@@ -109,7 +109,7 @@ def test_roll_before_an_offset_does_not_fit(memory):
 def test_a_change_of_settings_counts_at_once(log):
     """Does a smaller segment.bytes roll with the next append?"""
     fill(log, 3)
-    log.config = replace(CONFIG, segment_bytes=100)
+    log.configure(replace(CONFIG, segment_bytes=100))
     append(log, 1)
 
     assert bases(log) == [0, 3]

@@ -21,7 +21,7 @@ def log(disk):
 
 
 def starts_after(log, *, now_ms=0, **settings):
-    log.config = replace(CONFIG, **settings)
+    log.configure(replace(CONFIG, **settings))
     log.delete_old_segments(now_ms)
     return log.log_start_offset
 
@@ -92,7 +92,7 @@ def test_deleting_is_a_rename_and_then_a_removal(disk, log):
     span = log.read(0, max_bytes=999, limit_offset=log.log_end_offset)
     view = span.view()
     then = bytes(view)
-    log.config = replace(CONFIG, retention_bytes=3 * PER_SEGMENT * SIZE)
+    log.configure(replace(CONFIG, retention_bytes=3 * PER_SEGMENT * SIZE))
     (deleted,) = log.delete_old_segments(0)
     hidden = [name for name in disk.files.listdir(log.path) if name.endswith(".deleted")]
 

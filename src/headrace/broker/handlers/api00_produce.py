@@ -22,7 +22,7 @@ verified transactions (v11, v12), 951 leader hints (v10).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headrace.broker.lane import Done
     from headrace.broker.partition import Appended, Partition
     from headrace.records.batch import BatchHeader
-    from headrace.wire.produce import RecordErrors
+    from headrace.wire.produce import ProduceCommand, RecordErrors
 
 ZSTD_FIRST = 7
 """Consumers of that time cannot read it, so producers of that time must not write it (KIP-110)."""
@@ -166,15 +166,19 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
     command = parse_produce(frame, position, version)
     acks = command.acks
     broker = call.broker
-    find = broker.partitions.find
+    find_topic = broker.partitions.of
     now_ms = broker.clock()
     answer = _Answer(call, command.timeout_ms)
     rows = answer.rows
+    last: str | UUID | None = None
+    held: Mapping[int, Partition] = {}
     for topic, index, start, end in command.partitions:
+        if topic is not last:
+            last, held = topic, find_topic(topic) or {}
         try:
             if not -1 <= acks <= 1:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be -1, 0 or 1.")
-            partition = find((topic, index))
+            partition = held.get(index)
             if partition is None:
                 raise broker.partitions.missing(topic, index)
             if start == end:
@@ -186,15 +190,9 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
                     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
                     f"Produce {version} does not know zstd; use {ZSTD_FIRST} or later.",
                 )
-            if header[5] & TRANSACTIONAL and verifications_of(broker).must_wait(partition, header, version):
-                submit = partial(
-                    verifications_of(broker).submit, transactional_id=command.transactional_id, version=version
-                )
-                _queue(submit, answer, partition, batch, header, acks)
-                rows.append((topic, None))
-                continue
-            if partition.must_queue(header):
-                _queue(partition.lane.submit, answer, partition, batch, header, acks)
+            submit = _verifying(call, command, partition, header) if header[5] & TRANSACTIONAL else None
+            if submit is not None or partition.must_queue(header):
+                _queue(submit or partition.lane.submit, answer, partition, batch, header, acks)
                 rows.append((topic, None))
                 continue
             appended = partition.append(batch, header, now_ms)
@@ -206,8 +204,18 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
             answer.missing += 1
             _await_safety(answer, len(rows) - 1, partition, appended)
         else:
-            rows.append((topic, _row(partition, appended)))
+            base_offset, append_time_ms, _ = appended
+            row = (index, 0, base_offset, append_time_ms, partition.log.log_start_offset, None)
+            rows.append((topic, row))
     return _finish(answer, acks)
+
+
+def _verifying(call: Call, command: ProduceCommand, partition: Partition, header: BatchHeader) -> Submit | None:
+    """Who takes a transactional batch that must wait for its coordinator's word, None if it need not."""
+    verifications, version = verifications_of(call.broker), call.header.api_version
+    if not verifications.must_wait(partition, header, version):
+        return None
+    return partial(verifications.submit, transactional_id=command.transactional_id, version=version)
 
 
 def _finish(answer: _Answer, acks: int) -> Buffers | PendingReply:
