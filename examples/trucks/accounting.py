@@ -77,8 +77,9 @@ class Auditor:
             alert = self._alert.decode(record.value)
             self.account.add_alert(alert.alert_id, alert.kind)
         else:
-            seq = next(value for name, value in record.headers if name == "seq")
-            self.account.add_dead_letter(record.key.decode(), int(seq))
+            # Whoever else sends garbage to the trucks' topic does not number it, and is no truck.
+            for seq in (value for name, value in record.headers if name == "seq"):
+                self.account.add_dead_letter(record.key.decode(), int(seq))
 
     def records_stored(self) -> int:
         """How many records the raw topic holds, repeated ones with the others."""

@@ -20,11 +20,19 @@ _REPORT = b'{"truck_id":"%b","lat":%.5f,"lon":%.5f,"speed_kmh":%.1f,"heading":%.
 
 
 class Outgoing(NamedTuple):
-    """A record to send: the key is the truck's id, the number of the report goes with it as a header."""
+    """A record to send: the key is the truck's id."""
 
     key: bytes
     seq: int
     value: bytes | None
+    is_garbled: bool
+
+    @property
+    def headers(self) -> list[tuple[str, bytes]]:
+        """The number of a report that cannot be read from it; all others do without, as a header costs as much to send
+        as the rest of a record.
+        """
+        return [("seq", b"%d" % self.seq)] if self.is_garbled else []
 
     @property
     def truck_id(self) -> str:
@@ -62,7 +70,7 @@ class Fleet:
             self._turn += 1
             times = truck.drive_on(due_ms, due_ms - every_ms)
             if times:
-                record = Outgoing(truck.key, truck.seq, self._value(truck, due_ms))
+                record = Outgoing(truck.key, truck.seq, self._value(truck, due_ms), truck.is_garbled)
                 truck.seq += 1
                 yield record
                 if times > 1:

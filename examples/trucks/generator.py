@@ -43,8 +43,7 @@ class Sender:
 
     def send(self, record: Outgoing) -> None:
         """Hand a record over."""
-        headers = [("seq", b"%d" % record.seq)]
-        self._under_way.append(self._producer.send(GPS, record.value, key=record.key, headers=headers))
+        self._under_way.append(self._producer.send(GPS, record.value, key=record.key, headers=record.headers))
         self.sent += 1
 
     def settle(self) -> None:

@@ -33,7 +33,7 @@ def cluster():
 def send(bootstrap, outgoing):
     with KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20) as producer:
         for one in outgoing:
-            producer.send(GPS, one.value, key=one.truck_id.encode(), headers=[("seq", b"%d" % one.seq)])
+            producer.send(GPS, one.value, key=one.truck_id.encode(), headers=one.headers)
 
 
 def stage(place):

@@ -105,6 +105,7 @@ def test_generator_and_accounting(cluster, tmp_path):
     }
 
     process(cluster, records)
+    send(cluster, DEAD_LETTERS, b"from somebody who is no truck")
     words = run("accounting", cluster, "--ledger", tmp_path / "ledger.json", "--report", tmp_path / "account.json")
     account = json.loads((tmp_path / "account.json").read_text())
 

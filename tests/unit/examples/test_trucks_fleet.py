@@ -84,6 +84,17 @@ def test_misbehaviour_is_there():
     assert max(longest_stand.values()) > 36
 
 
+def test_what_cannot_be_read_is_numbered():
+    """Has a record a header with its number exactly where the number cannot be trusted to stand in it?"""
+    records = drive(6)
+    assert [[("seq", b"%d" % record.seq)] if record.is_garbled else [] for record in records] == [
+        record.headers for record in records
+    ]
+    assert all(record.is_garbled for record in records if readable(record) is None)
+    assert all(readable(record)["seq"] == record.seq for record in records if not record.is_garbled)
+    assert any(record.is_garbled for record in records)
+
+
 def test_only_garblers_garble():
     """Is everything that cannot be read from a truck that is known to garble?"""
     garblers = {record.truck_id for record in drive(6) if readable(record) is None}
