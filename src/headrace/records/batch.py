@@ -50,7 +50,10 @@ _ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP_AT = 35
 _BATCH_LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD
 
-_PLACE = struct.Struct(">qii")
+PLACE = struct.Struct(">qii")
+"""How a batch begins: base offset, length and leader epoch, all outside the CRC; where the length is known, a leader
+fills in its part with one write.
+"""
 _OFFSET = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _CRC = struct.Struct(">I")
@@ -172,11 +175,6 @@ def patch_offsets(buffer: memoryview | bytearray, position: int, *, base_offset:
     """Give the batch its place in the log; both fields lie outside the CRC."""
     _OFFSET.pack_into(buffer, position, base_offset)
     _INT32.pack_into(buffer, position + LENGTH_OVERHEAD, leader_epoch)
-
-
-def place(buffer: memoryview | bytearray, header: BatchHeader, base_offset: int, leader_epoch: int) -> None:
-    """The same for a batch at the buffer's start whose header is known, in one write; HOT."""
-    _PLACE.pack_into(buffer, 0, base_offset, header[1], leader_epoch)
 
 
 def patch_append_time(buffer: memoryview | bytearray, position: int, *, timestamp_ms: int) -> None:

@@ -82,10 +82,10 @@ def check_produced(view: memoryview, config: LogConfig, now_ms: int) -> BatchHea
     size = len(view)
     if size < HEADER_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD, "A produce request must hold exactly one record batch per partition")
-    header = _new_header(BatchHeader, HEADER.unpack_from(view))
     # Fields by their place: attribute access by name would cost more than all of these checks.
-    base_offset, length, _, magic, crc, attributes, last_delta = header[:7]
-    base_time, max_time, producer, epoch, sequence, count = header[7:]
+    fields = HEADER.unpack_from(view)
+    offset, length, _, magic, crc, attributes, delta, base_time, max_time, producer, epoch, sequence, count = fields
+    header = _new_header(BatchHeader, fields)
     if magic != MAGIC or length + LENGTH_OVERHEAD != size:
         raise _framing_error(header, size)
     if size > config.max_message_bytes:
@@ -97,8 +97,8 @@ def check_produced(view: memoryview, config: LogConfig, now_ms: int) -> BatchHea
     # What nearly every batch is, in one breath; anything else is looked at point by point.
     if (
         attributes
-        or base_offset
-        or not 0 < count == last_delta + 1
+        or offset
+        or not 0 < count == delta + 1
         or (producer >= 0 and (sequence < 0 or epoch < 0))
         or not 0 <= base_time <= max_time <= now_ms + config.message_timestamp_after_max_ms
         or config.checks_every_record

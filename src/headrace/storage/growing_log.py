@@ -10,7 +10,7 @@ from zlib import crc32
 from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.model.producers import ProducerEntry
-from headrace.records.batch import BatchHeader, place
+from headrace.records.batch import PLACE, BatchHeader
 from headrace.records.control import AbortedTransaction
 from headrace.storage import recovery
 from headrace.storage.corruption import CorruptLog, Finding
@@ -115,7 +115,7 @@ class GrowingLog(ReadableLog):
         and is not just full, the log takes nothing more.
         """
         base_offset = self.log_end_offset
-        place(batch, header, base_offset, leader_epoch)
+        PLACE.pack_into(batch, 0, base_offset, header[1], leader_epoch)
         self._write(batch, base_offset + header[6], header[8], now_ms)
         if leader_epoch != self._epochs.latest:
             self._epochs.assign(leader_epoch, base_offset)

@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from headrace.net.connection import Connection, Limits
-from headrace.net.listener import Listener
+from headrace.net.connection import Connection
 from headrace.net.reply import Buffers
+from unit.net.listening import listener_of
 
 
 class Mute:
@@ -23,14 +23,7 @@ def test_a_connection_that_comes_with_the_stop_is_closed(turns: int) -> None:
     """Is a connection that Python's own loop takes in any turn around the stop hung up on, and none forgotten?"""
 
     async def run() -> bytes:
-        listener = Listener(
-            Mute(),
-            name="TEST",
-            limits=Limits(),
-            connections_max=10,
-            connections_per_address_max=10,
-            on_refuse=lambda peer, reason: None,
-        )
+        listener = listener_of(Mute())
         await listener.start("127.0.0.1", 0, backlog=10)
         with socket.create_connection(("127.0.0.1", listener.port)) as client:
             for _ in range(turns):
@@ -51,14 +44,7 @@ def test_a_connection_accepted_while_stopping_is_closed() -> None:
     """Is a connection that the loop hands over after the stop closed at once, rather than left open for ever?"""
 
     async def run() -> bytes:
-        listener = Listener(
-            Mute(),
-            name="TEST",
-            limits=Limits(),
-            connections_max=10,
-            connections_per_address_max=10,
-            on_refuse=lambda peer, reason: None,
-        )
+        listener = listener_of(Mute())
         await listener.start("127.0.0.1", 0, backlog=10)
         await listener.stop()
         ours, theirs = socket.socketpair()
@@ -74,14 +60,7 @@ def test_nobody_is_let_in_before_all_is_ready() -> None:
     """Does a bound listener know its port, and refuse clients until it is told to serve?"""
 
     async def run() -> tuple[bool, bool]:
-        listener = Listener(
-            Mute(),
-            name="TEST",
-            limits=Limits(),
-            connections_max=10,
-            connections_per_address_max=10,
-            on_refuse=lambda peer, reason: None,
-        )
+        listener = listener_of(Mute())
         await listener.bind("127.0.0.1", 0, backlog=10)
         early = can_connect(listener.port)
         await listener.serve()

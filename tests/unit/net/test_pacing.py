@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from headrace.net.connection import Connection, Limits
-from headrace.net.listener import Listener
+from headrace.net.connection import Connection
 from headrace.net.pacing import UNPACED, is_own, pace, unpace
 from headrace.net.reply import Buffers
+from unit.net.listening import listener_of
 
 
 class Chosen:
@@ -94,14 +94,7 @@ def test_a_real_listener_does_not_pace_us() -> None:
 
     async def run() -> bytes:
         curious = Curious()
-        listener = Listener(
-            curious,
-            name="TEST",
-            limits=Limits(),
-            connections_max=10,
-            connections_per_address_max=10,
-            on_refuse=lambda peer, reason: None,
-        )
+        listener = listener_of(curious)
         await listener.start("127.0.0.1", 0, backlog=10)
         with socket.create_connection(("127.0.0.1", listener.port)) as client:
             client.sendall(b"\0\0\0\1?")
