@@ -2,14 +2,11 @@
 
 import asyncio
 import socket
-from contextlib import suppress
 
 import pytest
 
-from headrace.net.connection import Connection
 from headrace.net.pacing import UNPACED, is_own, pace, unpace
-from headrace.net.reply import Buffers
-from unit.net.listening import listener_of
+from unit.net.listening import control_of, default_control
 
 
 class Chosen:
@@ -73,33 +70,8 @@ def test_own_addresses(address: str, *, expected: bool) -> None:
     assert expected is is_own(address)
 
 
-def _default() -> bytes:
-    with socket.socket() as one, suppress(OSError, AttributeError):
-        return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
-    return b""
-
-
-@pytest.mark.skipif(not _default().startswith(b"bbr"), reason="the system does not pace connections")
+@pytest.mark.skipif(not default_control().startswith(b"bbr"), reason="the system does not pace connections")
 def test_a_real_listener_does_not_pace_us() -> None:
     """Does a connection over loopback begin with what does not pace, where the system's own choice would?"""
-
-    class Curious:
-        def __init__(self) -> None:
-            self.name = asyncio.get_running_loop().create_future()
-
-        def handle(self, connection: Connection, frame: memoryview) -> Buffers:
-            sock = connection._transport.get_extra_info("socket")
-            self.name.set_result(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0"))
-            return ()
-
-    async def run() -> bytes:
-        curious = Curious()
-        listener = listener_of(curious)
-        await listener.start("127.0.0.1", 0, backlog=10)
-        with socket.create_connection(("127.0.0.1", listener.port)) as client:
-            client.sendall(b"\0\0\0\1?")
-            name: bytes = await asyncio.wait_for(curious.name, 10)
-        await listener.stop()
-        return name
-
-    assert UNPACED == asyncio.run(run())
+    control = control_of("127.0.0.1", lambda port: socket.create_connection(("127.0.0.1", port)))
+    assert UNPACED == asyncio.run(control)
