@@ -68,10 +68,7 @@ class LedPartition(HeldPartition):
 
     def must_queue(self, header: BatchHeader) -> bool:
         """Whether this batch needs a thread's help first, or stands behind one that does."""
-        config = self.log.config
-        return self.lane.busy or (
-            (config.checks_every_record or not config.keeps_codec) and needs_deep_check(header, config)
-        )
+        return self.lane.busy or needs_deep_check(header, self.log.config)
 
     def append(self, batch: memoryview, header: BatchHeader, now_ms: int) -> Appended:
         """Write one checked batch; the same batch sent again is answered as the first time. HOT.

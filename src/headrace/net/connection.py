@@ -157,10 +157,10 @@ class Connection(asyncio.BufferedProtocol):
         name = transport.get_extra_info("peername")
         if name:
             self.peer = (str(name[0]), int(name[1]))
-        self._set_buffers()
+        self._set_options()
         self._on_open(self)
 
-    def _set_buffers(self) -> None:
+    def _set_options(self) -> None:
         sock = self._transport.get_extra_info("socket")
         pace(sock, self.peer[0], self._paced)
         for option, size in (

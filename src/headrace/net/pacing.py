@@ -59,7 +59,7 @@ def pace(connection: Options, peer: str, usual: bytes) -> None:
 def is_own(address: str) -> bool:
     """Whether an address is one by which a machine reaches itself and nobody else."""
     try:
-        parsed = ip_address(address.partition("%")[0])
+        parsed = ip_address(address)
     except ValueError:
         return False
     mapped = getattr(parsed, "ipv4_mapped", None)

@@ -204,9 +204,7 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
             answer.missing += 1
             _await_safety(answer, len(rows) - 1, partition, appended)
         else:
-            base_offset, append_time_ms, _ = appended
-            row = (index, 0, base_offset, append_time_ms, partition.log.log_start_offset, None)
-            rows.append((topic, row))
+            rows.append((topic, _row(partition, appended)))
     return _finish(answer, acks)
 
 
