@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from headrace.broker.file_sending import LostHalfway, send_from_files
+from headrace.broker.file_sending import LostHalfway, send_from_files, sent_by_a_thread
 from headrace.broker.partition import not_led_here
 from headrace.cores.replication.read_replica import THE_LEADER
 from headrace.model.errors import ErrorCode, KafkaError, StorageFault
@@ -383,12 +384,8 @@ class Fetch:
 
     async def _send(self, peer: socket.socket, pieces: Buffers, unread: dict[int, Span]) -> Buffers:
         """Have a thread send what comes from the disk: answers what is left to send the ordinary way."""
-        sending = asyncio.get_running_loop().run_in_executor(
-            self._call.broker.readers, send_from_files, peer, pieces, unread
-        )
         try:
-            # The thread closes its socket; if we did when we are cancelled, it might write to whatever got the number.
-            return await asyncio.shield(sending)
+            return await sent_by_a_thread(self._call.broker.readers, partial(send_from_files, peer, pieces, unread))
         except LostHalfway as loss:
             self._call.connection.close(f"a reply could not be finished: {loss}")
             return ()

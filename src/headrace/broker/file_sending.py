@@ -9,15 +9,19 @@ What is warm goes as slices of the mapping, which costs the reader less.
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
+from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from headrace.model.errors import StorageFault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
 
     from headrace.net.reply import Buffer, Buffers
     from headrace.storage.span import Span
@@ -41,6 +45,32 @@ def send_from_files(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Sp
         number, done = _send_all(peer, pieces, spans)
     rest = [_in_memory(piece, spans.get(id(piece))) for piece in pieces[number:]]
     return [rest[0][done:], *rest[1:]] if rest else ()
+
+
+async def sent_by_a_thread(threads: Executor, send: Callable[[], Buffers]) -> Buffers:
+    """What a thread could not send; it goes on and closes its socket even if nobody waits for it any more.
+
+    A cold reply waits once, so it has one future, and not the four that come with the event loop's own way.
+    """
+    waiting: asyncio.Future[Buffers] = asyncio.get_running_loop().create_future()
+    threads.submit(_send_and_tell, send, waiting)
+    return await waiting
+
+
+def _send_and_tell(send: Callable[[], Buffers], waiting: asyncio.Future[Buffers]) -> None:
+    tell: Callable[[], None]
+    try:
+        tell = partial(waiting.set_result, send())
+    except Exception as problem:  # noqa: BLE001 - it is raised where the reply is waited for
+        tell = partial(waiting.set_exception, problem)
+    # A loop that has ended waits for nothing.
+    with suppress(RuntimeError):
+        waiting.get_loop().call_soon_threadsafe(_tell, waiting, tell)
+
+
+def _tell(waiting: asyncio.Future[Buffers], tell: Callable[[], None]) -> None:
+    if not waiting.cancelled():
+        tell()
 
 
 def _send_all(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Span]) -> tuple[int, int]:

@@ -39,6 +39,9 @@ _WRITE_PIECES_MAX = 256
 BULK_SEND_BYTES = 256 * 1024
 """What the kernel buffers where replies are larger than what it was told to: with less it wakes us too often, with more
 the bytes are out of the processor's cache before the peer reads them. Either costs a fifth more for each byte."""
+FILE_SEND_BYTES = 4 * 1024 * 1024
+"""The same where a thread sends from files: nothing is copied, so the kernel can have a whole reply at once, and goes
+on with it whenever the peer has read some. In pieces of 256 KiB a reply took half as much CPU again."""
 BULK_RECEIVE_BYTES = 512 * 1024
 """The same for requests: their sender then rarely has to wait for us."""
 
@@ -89,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         "_pending",
         "_reading_paused",
         "_resumed_at",
+        "_send_bytes",
         "_service",
         "_starved",
         "_transport",
@@ -118,6 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         self._service = service
         self._paced = paced
         self._limits = limits
+        self._send_bytes = limits.send_buffer_bytes
         self._buffers = buffers
         self._on_open = on_open
         self._on_close = on_close
@@ -170,18 +175,19 @@ class Connection(asyncio.BufferedProtocol):
             if size > 0:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)
 
-    def _enlarge_buffers(self) -> None:
-        """Large requests and replies go in larger pieces from now on; once for a connection."""
-        if self._is_bulk:
+    def _enlarge_buffers(self, send_bytes: int = BULK_SEND_BYTES) -> None:
+        """Large requests and replies go in larger pieces from now on, unless that is left to the kernel."""
+        told = self._limits
+        wanted = max(told.send_buffer_bytes, send_bytes) if told.send_buffer_bytes > 0 else self._send_bytes
+        if self._is_bulk and wanted == self._send_bytes:
             return
+        sock = self._transport.get_extra_info("socket")
+        if wanted != self._send_bytes:
+            self._send_bytes = wanted
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, wanted)
+        if 0 < told.receive_buffer_bytes < BULK_RECEIVE_BYTES and not self._is_bulk:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BULK_RECEIVE_BYTES)
         self._is_bulk = True
-        sock, limits = self._transport.get_extra_info("socket"), self._limits
-        for option, size, wanted in (
-            (socket.SO_SNDBUF, limits.send_buffer_bytes, BULK_SEND_BYTES),
-            (socket.SO_RCVBUF, limits.receive_buffer_bytes, BULK_RECEIVE_BYTES),
-        ):
-            if 0 < size < wanted:
-                sock.setsockopt(socket.SOL_SOCKET, option, wanted)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The peer went, or we closed."""
@@ -284,7 +290,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frame[:have] = rest[4:]
         self._filled = have
         self._frame_bytes = size
-        if size >= BULK_SEND_BYTES:
+        if size >= BULK_SEND_BYTES and not self._is_bulk:
             self._enlarge_buffers()
         if have == len(self._frame):
             self._grow(self._frame)
@@ -403,8 +409,10 @@ class Connection(asyncio.BufferedProtocol):
             return None
         if transport.get_write_buffer_size() or transport.get_extra_info("ssl_object") or sys.platform == "win32":
             return None
-        self._enlarge_buffers()
-        return socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+        self._enlarge_buffers(FILE_SEND_BYTES)
+        own = transport.get_extra_info("socket")
+        # Told what it is, it need not ask.
+        return socket.socket(own.family, own.type, own.proto, os.dup(own.fileno()))
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and not self._closed:

@@ -1,12 +1,14 @@
 """A reply that a thread sends from files arrives as it is, or what is left of it is handed back."""
 
+import asyncio
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from headrace.broker import file_sending
-from headrace.broker.file_sending import LostHalfway, send_from_files
+from headrace.broker.file_sending import LostHalfway, send_from_files, sent_by_a_thread
 from headrace.model.log_config import LogConfig
 from headrace.storage.files import RealFiles
 from headrace.storage.memory_files import MemoryFiles
@@ -128,3 +130,48 @@ def test_a_file_that_ends_early(reply, monkeypatch):
 
     with pytest.raises(LostHalfway):
         reply.send()
+
+
+def test_what_a_thread_could_not_send():
+    """Does who waits for a thread get what it hands back, or why it could not?"""
+
+    def fail():
+        raise LostHalfway("the disk is bad")
+
+    async def wait():
+        with ThreadPoolExecutor(1) as threads:
+            assert await sent_by_a_thread(threads, lambda: [b"rest"]) == [b"rest"]
+            with pytest.raises(LostHalfway, match="the disk is bad"):
+                await sent_by_a_thread(threads, fail)
+
+    asyncio.run(wait())
+
+
+def test_nobody_waits_any_more(caplog):
+    """Does a thread finish what it began if who waited for it was cancelled, or the whole loop has ended?"""
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def send():
+        begun.set()
+        go_on.wait()
+        done.append(True)
+        return ()
+
+    async def give_up(*, at_once):
+        waiting = asyncio.ensure_future(sent_by_a_thread(threads, send))
+        await asyncio.to_thread(begun.wait)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        if at_once:
+            go_on.set()
+            await asyncio.wrap_future(threads.submit(bool))
+
+    for at_once in (True, False):
+        begun.clear()
+        go_on.clear()
+        with ThreadPoolExecutor(1) as threads:
+            asyncio.run(give_up(at_once=at_once))
+            go_on.set()
+
+    assert done == [True, True]
+    assert not caplog.records

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace.net.connection import BULK_RECEIVE_BYTES, BULK_SEND_BYTES, Connection, Limits
+from headrace.net.connection import BULK_RECEIVE_BYTES, BULK_SEND_BYTES, FILE_SEND_BYTES, Connection, Limits
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, SCRATCH_BYTES
 from headrace.net.listener import Listener
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
@@ -470,6 +470,40 @@ def test_large_requests_get_large_buffers(told: int, found: tuple[int, int] | No
             assert [min(2 * size, 2 * limit) for size, limit in zip(found, _granted(), strict=True)] == [*sizes()]
 
     talk(conversation, Limits(send_buffer_bytes=told, receive_buffer_bytes=told))
+
+
+@pytest.mark.parametrize(
+    ("told", "for_files", "for_copies"),
+    [(100_000, FILE_SEND_BYTES, BULK_SEND_BYTES), (1_000_000, FILE_SEND_BYTES, 1_000_000), (-1, None, None)],
+)
+def test_who_sends_from_files_has_a_larger_buffer(told: int, for_files: int | None, for_copies: int | None) -> None:
+    """Does the kernel take more at once while a thread sends from files, and less again when replies are copied?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, listener: Listener
+    ) -> None:
+        writer.write(framed(b"wait for the thread"))
+        await until(lambda: len(echo.waiting) == 1)
+        (connection,) = listener.connections
+        ((reply, _),) = echo.waiting
+        sock = connection._transport.get_extra_info("socket")
+        at_first = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+        def size(wanted: int | None) -> int:
+            return at_first if wanted is None else 2 * min(wanted, _granted()[0])
+
+        lent = connection.lend(reply)
+        assert lent is not None
+        with lent:
+            assert size(for_files) == lent.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+            lent.send(framed(b"from a file"))
+        reply.send(())
+        assert await read_frame(reader) == b"from a file"
+        connection.pause_writing()
+        connection.resume_writing()
+        assert size(for_copies) == sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+    talk(conversation, Limits(send_buffer_bytes=told))
 
 
 def _granted() -> tuple[int, int]:
