@@ -36,6 +36,8 @@ _INDEX_STATE = (
 """All that is made anew with the indexes; those themselves come last, as others look whether they are there."""
 _ROOM_FROM_BYTES = 256 * 1024
 """Segments up to this size are given no room ahead: most partitions of a cluster stay small."""
+_ROUND_BYTES = 2 * 1024 * 1024
+"""The largest page that a file is kept in, on the machines we know."""
 _SMALL_BYTES = 64 * 1024
 """A segment up to this size is looked through at once: waking a thread for each of many would cost more."""
 
@@ -135,7 +137,7 @@ class Segment(BatchFile):
             # Now, because once the batch is written nothing may fail any more.
             self.load_indexes()
         if position + size > self._room_end:
-            self._make_room(file, position + size)
+            self._make_room(file, position, size)
         try:
             taken = file.pwrite(data, position)
             if taken != size:
@@ -144,12 +146,19 @@ class Segment(BatchFile):
             self._undo(position)
             raise
 
-    def _make_room(self, file: File, end: int) -> None:
-        """Have the disk set room aside for what comes after `end`: as much again, so that small logs stay small."""
+    def _make_room(self, file: File, position: int, size: int) -> None:
+        """Have the disk set room aside for what is to be written and as much again as there is: small logs stay small.
+
+        With what is to be written, which else comes to lie by itself, and up to a round number: where the kernel reads
+        ahead in large pages, one that lies in two places on the disk costs it more than all the others together.
+        """
+        end = position + size
         ahead = min(end, self.room_bytes)
+        self._room_end = end + _ROOM_FROM_BYTES
         if ahead:
-            file.reserve(end, ahead)
-        self._room_end = end + max(ahead, _ROOM_FROM_BYTES)
+            unit = min(1 << ahead.bit_length() - 1, _ROUND_BYTES)
+            self._room_end = (end + ahead) // unit * unit
+            file.reserve(position, self._room_end - position)
 
     def _count(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
         """A batch was written at `position`."""

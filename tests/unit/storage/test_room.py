@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from headrace.model.log_config import LogConfig
-from headrace.storage.files import RealFiles
+from headrace.storage.files import RealFile, RealFiles
 from headrace.storage.room import set_aside
 from headrace.storage.segment import Segment
 from unit.storage.samples import batch
 
 KIBI = 1024
+MEBI = 1024 * KIBI
 
 
 @pytest.fixture
@@ -48,6 +49,24 @@ def test_room_comes_and_goes(grown):
 
     assert segment.size == Path(segment.path()).stat().st_size
     assert on_disk(segment) < segment.size + 10_000
+
+
+def test_room_leaves_no_gaps(tmp_path, monkeypatch):
+    """Does new room begin where the old one ends or before, and end at a round place, so that no page lies in two?"""
+    asked = []
+    monkeypatch.setattr(RealFile, "reserve", lambda _, position, size: asked.append((position, position + size)))
+    segment = Segment.create(RealFiles(), str(tmp_path), 0, now_ms=0)
+    segment.configure(LogConfig(segment_preallocate_bytes=4 * MEBI))
+    for offset in range(700):
+        segment.append(batch(1, size=40_000), offset, 1)
+
+    ends = [end for _, end in asked]
+    assert len(asked) > 5
+    assert all(begin <= end for (begin, _), end in zip(asked[1:], ends, strict=False))
+    assert all(end > begin + 40_000 for begin, end in asked)
+    assert {end % (64 * KIBI) for end in ends} == {0}
+    assert {end % (2 * MEBI) for end in ends if end > 6 * MEBI} == {0}
+    assert max(ends) - segment.size <= 4 * MEBI
 
 
 def test_no_room(grown):
