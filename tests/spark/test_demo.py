@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from headrace.cli import demo, demo_run
 from seeds import chance_for
 from spark.processes import command_of, descendants, is_alive
 from spark.trucks_oracle import Expected, need_spark, read, sent_number
@@ -231,6 +232,7 @@ def test_survives_many_kills(tmp_path):
         (["--brokers", "0"], "at least 1"),
         (["--trucks", "0"], "at least 1"),
         (["--speedup", "fast"], "speedup is a number above 0"),
+        (["--burst", "1000", "--burst-for", "0"], "burst-for is a number above 0"),
         (["somewhere"], "not understood"),
     ],
 )
@@ -242,3 +244,23 @@ def test_refusals(words, sentence):
 
     assert 1 == done.returncode
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(("words", "seconds"), [([], 60), (["--burst-for", "180"], 180)])
+def test_how_long_a_burst_lasts(words, seconds, monkeypatch):
+    """Do the trucks hear how fast and for how long they are to send, a minute if nobody says?"""
+    heard = []
+
+    class Heard(demo_run.Demo):
+        def __init__(self, plan):
+            self._plan, self._bootstrap = plan, "localhost:1"
+
+        def _start_script(self, name, *words):
+            heard.append((name, " ".join(words)))
+
+    monkeypatch.setattr(demo_run, "run_demo", lambda plan, _: Heard(plan)._start_fleet() or 0)
+
+    assert demo.main(["--burst", "50000", *words], "headrace demo") == 0
+    ((name, said),) = heard
+    assert name == "generator"
+    assert f"--rate 50000.0 --burst-at 20 --burst-for {float(seconds)}" in said

@@ -22,7 +22,8 @@ TOOL = Tool(
         Option(name="duration", short="d", argument="seconds", help="When to stop; otherwise at Ctrl-C."),
         Option(name="headless", help="No dashboard, only lines."),
         Option(name="brokers", argument="number", default="1", help="How many brokers the cluster has."),
-        Option(name="burst", argument="records/s", help="From the 20th second on, send so fast for a minute."),
+        Option(name="burst", argument="records/s", help="From the 20th second on, send so fast for a while."),
+        Option(name="burst-for", argument="seconds", default="60", help="How long that lasts."),
         Option(name="seed", argument="number", default="1", help="Another seed, another fleet."),
         Option(name="data", argument="directory", help="Where to keep everything; otherwise it is removed at the end."),
     ),
@@ -45,7 +46,7 @@ def _check(values: Values) -> None:
     for name in ("trucks", "brokers"):
         if (values.number(name) or 0) < 1:
             raise UsageError(f"The number of {name} is at least 1")
-    for name in ("speedup", "duration", "burst"):
+    for name in ("speedup", "duration", "burst", "burst-for"):
         if values.get(name) is not None and _positive(values, name) is None:
             raise UsageError(f"{name} is a number above 0")
     values.number("seed")
@@ -74,6 +75,7 @@ async def _demo(session: Session) -> int:
         speedup=_positive(values, "speedup") or 1.0,
         duration_s=_positive(values, "duration"),
         burst=_positive(values, "burst"),
+        burst_s=_positive(values, "burst-for") or 0.0,
         seed=values.number("seed") or 0,
         is_headless=values.has("headless") or not session.report.is_text,
         data=values.get("data"),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _GATEWAY_S = 60.0
 _MAP = f"{gateways.CONSOLE_PATH}fleet"
 _BROKER_S, _TOPICS_S, _PIPELINE_S, _LEDGER_S, _DRAIN_S = 60.0, 60.0, 600.0, 180.0, 900.0
-_BURST_AT_S, _BURST_FOR_S = 20, 60
+_BURST_AT_S = 20
 _EVERY_S = 20
 """How often a truck reports, by its own clock."""
 _LINE_S = 10.0
@@ -56,6 +56,7 @@ class DemoPlan:
     speedup: float
     duration_s: float | None
     burst: float | None
+    burst_s: float
     seed: int
     is_headless: bool
     data: str | None
@@ -213,7 +214,7 @@ class Demo:
         plan = self._plan
         words = ["--trucks", str(plan.trucks), "--speedup", str(plan.speedup), "--seed", str(plan.seed)]
         if plan.burst is not None:
-            words += ["--rate", str(plan.burst), "--burst-at", str(_BURST_AT_S), "--burst-for", str(_BURST_FOR_S)]
+            words += ["--rate", str(plan.burst), "--burst-at", str(_BURST_AT_S), "--burst-for", str(plan.burst_s)]
         return self._start_script("generator", *self._where(), *words, "--ledger", "sent.json")
 
     def _start_dashboard(self) -> Child:
