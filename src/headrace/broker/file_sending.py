@@ -50,6 +50,7 @@ def send_from_files(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Sp
 async def sent_by_a_thread(threads: Executor, send: Callable[[], Buffers]) -> Buffers:
     """What a thread could not send; it goes on and closes its socket even if nobody waits for it any more.
 
+    Closed by anyone else, the socket's number might be another's by the time the thread writes to it.
     A cold reply waits once, so it has one future, and not the four that come with the event loop's own way.
     """
     waiting: asyncio.Future[Buffers] = asyncio.get_running_loop().create_future()

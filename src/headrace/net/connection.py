@@ -43,7 +43,7 @@ FILE_SEND_BYTES = 4 * 1024 * 1024
 """The same where a thread sends from files: nothing is copied, so the kernel can have a whole reply at once, and goes
 on with it whenever the peer has read some. In pieces of 256 KiB a reply took half as much CPU again."""
 BULK_RECEIVE_BYTES = 512 * 1024
-"""The same for requests: their sender then rarely has to wait for us."""
+"""What the kernel buffers of large requests: their sender then rarely has to wait for us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +175,8 @@ class Connection(asyncio.BufferedProtocol):
             if size > 0:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)
 
-    def _enlarge_buffers(self, send_bytes: int = BULK_SEND_BYTES) -> None:
-        """Large requests and replies go in larger pieces from now on, unless that is left to the kernel."""
+    def _fit_buffers(self, send_bytes: int = BULK_SEND_BYTES) -> None:
+        """Have the kernel buffer so much of replies and more of requests, unless it is to choose by itself."""
         told = self._limits
         wanted = max(told.send_buffer_bytes, send_bytes) if told.send_buffer_bytes > 0 else self._send_bytes
         if self._is_bulk and wanted == self._send_bytes:
@@ -236,7 +236,7 @@ class Connection(asyncio.BufferedProtocol):
         """The peer does not read its replies as fast as they come: stop reading its requests."""
         self._writing_paused = True
         self._pause_reading()
-        self._enlarge_buffers()
+        self._fit_buffers()
 
     def resume_writing(self) -> None:
         """The peer caught up."""
@@ -291,7 +291,7 @@ class Connection(asyncio.BufferedProtocol):
         self._filled = have
         self._frame_bytes = size
         if size >= BULK_SEND_BYTES and not self._is_bulk:
-            self._enlarge_buffers()
+            self._fit_buffers()
         if have == len(self._frame):
             self._grow(self._frame)
 
@@ -409,7 +409,7 @@ class Connection(asyncio.BufferedProtocol):
             return None
         if transport.get_write_buffer_size() or transport.get_extra_info("ssl_object") or sys.platform == "win32":
             return None
-        self._enlarge_buffers(FILE_SEND_BYTES)
+        self._fit_buffers(FILE_SEND_BYTES)
         own = transport.get_extra_info("socket")
         # Told what it is, it need not ask.
         return socket.socket(own.family, own.type, own.proto, os.dup(own.fileno()))

@@ -149,8 +149,8 @@ class Segment(BatchFile):
     def _make_room(self, file: File, position: int, size: int) -> None:
         """Have the disk set room aside for what is to be written and as much again as there is: small logs stay small.
 
-        With what is to be written, which else comes to lie by itself, and up to a round number: where the kernel reads
-        ahead in large pages, one that lies in two places on the disk costs it more than all the others together.
+        With what is to be written, which else comes to lie by itself, and up to a round number: the kernel reads ahead
+        in large pages, and one that lies in two places on the disk it reads block by block.
         """
         end = position + size
         ahead = min(end, self.room_bytes)

@@ -11,8 +11,8 @@ listener.security.protocol.map  string \
     Which security protocol each listener name speaks, as NAME:PROTOCOL pairs (Kafka can change it while it runs; here
     it takes a restart).
 socket.send.buffer.bytes  int  102400  high  served
-    Size of the kernel's send buffer on accepted connections, until a reply is larger: then it is 256 KiB at least; -1
-    leaves the system's choice.
+    Size of the kernel's send buffer on accepted connections, until a reply is larger: then it is 256 KiB at least, and
+    4 MiB for one that is sent from files; -1 leaves the system's choice.
 socket.receive.buffer.bytes  int  102400  high  served
     Size of the kernel's receive buffer on accepted connections, until a request is larger: then it is 512 KiB at least;
     -1 leaves the system's choice.
