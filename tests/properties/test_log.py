@@ -5,9 +5,9 @@ everything flushed, byte for byte, with its producers and leader epochs as a rep
 """
 
 import errno
+from dataclasses import replace
 from random import Random
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -17,7 +17,7 @@ from headrace.model.errors import StorageFault
 from headrace.model.log_config import LogConfig
 from headrace.records.batch import read_header
 from headrace.records.build import NewRecord, build_batch
-from headrace.storage import batch_file
+from headrace.storage import batch_file, segment
 from headrace.storage.log import Log
 from headrace.storage.memory_files import MemoryFiles
 
@@ -33,6 +33,8 @@ class Stop(BaseException):
 
 class LogMachine(RuleBasedStateMachine):
     """A log on a disk that fails, beside a list."""
+
+    CONFIG = CONFIG
 
     @initialize()
     def start(self):
@@ -55,7 +57,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log = Log.open(
             self.files,
             PATH,
-            config=CONFIG,
+            config=self.CONFIG,
             now_ms=self.clock,
             clean_shutdown=clean,
             recovery_point=self.checkpoint,
@@ -120,6 +122,11 @@ class LogMachine(RuleBasedStateMachine):
     def roll(self):
         self.log.roll(self.clock)
 
+    @rule(times=st.integers(1, 2))
+    def rest(self, times):
+        for _ in range(times):
+            self.log.rest()
+
     @rule()
     def retain(self):
         for deleted in self.log.delete_old_segments(self.clock):
@@ -143,16 +150,22 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(torn=st.integers(0, 100))
     def full_disk(self, torn):
-        """A write that finds no room must change nothing."""
+        """A write that finds no room must change nothing; one into room that was made before is like any other."""
         batch = build_batch([NewRecord(self.clock, None, bytes(150), ())])
         end_offset = self.log.log_end_offset
+        room = self.log.segments()[-1]._file_end - self.log.segments()[-1].size
         self.files.capacity = self.files.used + torn
-        with pytest.raises(StorageFault):
+        try:
             self.log.append(memoryview(batch), read_header(batch), leader_epoch=self.epoch, now_ms=self.clock)
+        except StorageFault:
+            assert end_offset == self.log.log_end_offset
+        else:
+            assert room + torn >= len(batch)
+            self.batches.append(bytes(batch))
+            self.log.high_watermark = self.log.log_end_offset
         self.files.capacity = 1 << 40
 
         assert self.log.fault is None
-        assert end_offset == self.log.log_end_offset
 
     @rule()
     def kill(self):
@@ -374,7 +387,34 @@ class MappedLogMachine(LogMachine):
             assert all(view == then for view, then in self.views)
 
 
+class LogOnZerosMachine(LogMachine):
+    """The same with files that are longer than their batches from early on, by zeros."""
+
+    CONFIG = replace(CONFIG, segment_bytes=3000)
+
+    @initialize()
+    def start(self):
+        self.usual = segment._ROOM_FROM_BYTES, segment.ZEROS_MAX
+        segment._ROOM_FROM_BYTES, segment.ZEROS_MAX = 150, 1000
+        super().start()
+
+    def teardown(self):
+        if hasattr(self, "usual"):
+            segment._ROOM_FROM_BYTES, segment.ZEROS_MAX = self.usual
+
+    @invariant()
+    def behind_the_batches_are_zeros(self):
+        if hasattr(self, "log"):
+            active = self.log.segments()[-1]
+            data = self.files.read(active.path())
+
+            assert len(data) == active._file_end
+            assert not any(data[active.size :])
+
+
 LogMachine.TestCase.settings = settings(stateful_step_count=40, max_examples=settings().max_examples * 3)
 MappedLogMachine.TestCase.settings = settings(stateful_step_count=30, max_examples=settings().max_examples)
+LogOnZerosMachine.TestCase.settings = settings(stateful_step_count=40, max_examples=settings().max_examples * 2)
 TestLog = LogMachine.TestCase
 TestMappedLog = MappedLogMachine.TestCase
+TestLogOnZeros = LogOnZerosMachine.TestCase

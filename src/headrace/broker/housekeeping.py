@@ -24,6 +24,10 @@ _UNFINISHED_LOOK_MS = 1_000
 """How often logs that found no room are tried again."""
 
 
+_QUIET_LOOK_MS = 2_000
+"""How often logs are asked whether they have come to rest: other programs read a file that ends with its records."""
+
+
 class Housekeeping:
     """The chores of one broker."""
 
@@ -38,6 +42,7 @@ class Housekeeping:
         chores: list[tuple[str, Callable[[], int], Callable[[], Awaitable[None]]]] = [
             ("retention", lambda: self._setting("log.retention.check.interval.ms"), self.retain),
             ("unfinished", lambda: _UNFINISHED_LOOK_MS, self.finish_metadata),
+            ("quiet logs", lambda: _QUIET_LOOK_MS, self.rest),
             ("checkpoint", self._checkpoint_interval_ms, self.checkpoint),
             (
                 "high watermarks",
@@ -118,6 +123,12 @@ class Housekeeping:
     async def checkpoint(self) -> None:
         """Write down how far each log is flushed and where it starts, so that recovery has less to read."""
         await self._write_down(self._broker.store.checkpoint)
+
+    async def rest(self) -> None:
+        """Let logs to which nothing is written give back the room that was made for more."""
+        for partition in tuple(self._broker.partitions):
+            if partition.log.rest():
+                await asyncio.sleep(0)
 
     async def note_high_watermarks(self) -> None:
         """Write down how far everything is committed, so that a restart knows."""

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 METADATA_LOG = f"{METADATA_TOPIC}-0"
-METADATA_CONFIG = LogConfig(cleanup_delete=False, flush_on_acks_all=True, max_message_bytes=2**31 - 1)
+METADATA_CONFIG = LogConfig(
+    cleanup_delete=False, flush_on_acks_all=True, max_message_bytes=2**31 - 1, segment_preallocate_bytes=0
+)
 METADATA_TOPIC_ID = UUID(int=1)
 """The id Kafka reserves for the metadata topic."""
 _PROGRESS_STEPS = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from headrace.storage.file_names import LOG, OFFSET_INDEX
 from headrace.storage.producer_snapshot import decode_snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headrace.cli.report import Report
     from headrace.records.batch import BatchHeader
 
@@ -144,10 +147,16 @@ def dump_time_index(path: str, check: Check, problems: Problems, report: Report)
     return documents
 
 
+def _sound_batches(log: memoryview) -> Iterator[tuple[int, BatchHeader]]:
+    """All batches before one that cannot be, or the zeros at the end of a segment that grows."""
+    with suppress(CorruptBatch):
+        yield from split_batches(log)
+
+
 def _check_time(path: str, log: memoryview, entry: tuple[int, int, int], problems: Problems) -> None:
     """Whether the batch that ends at the entry's offset is there and has the entry's timestamp as its greatest."""
     timestamp, offset, before = entry
-    for position, header in split_batches(log):
+    for position, header in _sound_batches(log):
         if header.last_offset < offset:
             continue
         if header.last_offset != offset:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.dump_log_decoders import compact
 from headrace.cli.embedded_messages import embedded_json
 from headrace.cli.session import Failure
-from headrace.records.batch import MAGIC, CorruptBatch, check_batch, split_batches
+from headrace.records.batch import HEADER_BYTES, MAGIC, CorruptBatch, check_batch, split_batches
 from headrace.records.compression import CODEC_NAMES
 from headrace.records.control import ControlType
 from headrace.records.walk import walk
@@ -84,7 +84,8 @@ def dump_segment(path: str, view: View, report: Report) -> tuple[list[dict[str, 
             documents.append(document)
         position += header.size  # noqa: PLW2901 - where the next one begins, or the rest
     if position < len(shown) and view.max_bytes == ALL_BYTES:
-        report.line(f"Found {len(shown) - position} invalid bytes at the end of {name}")
+        what = "bytes of room" if _is_blank(shown[position:]) else "invalid bytes"
+        report.line(f"Found {len(shown) - position} {what} at the end of {name}")
     return documents, gaps
 
 
@@ -102,13 +103,22 @@ def _title(name: str) -> str:
     return f"Snapshot end offset: {int(match[1])}, epoch: {int(match[2])}"
 
 
+def _is_blank(data: memoryview) -> bool:
+    """Whether there are only zeros: the file of a segment that grows is longer than its batches."""
+    return len(data) >= HEADER_BYTES and bytes(data).count(0) == len(data)
+
+
 def _batches(data: memoryview, path: str) -> Iterator[tuple[int, BatchHeader]]:
+    end = 0
     try:
         for position, header in split_batches(data):
             if header.magic != MAGIC:
                 raise Failure(f"Records of magic {header.magic} in {path} are not understood here.")
             yield position, header
+            end = position + header.size
     except CorruptBatch as error:
+        if _is_blank(data[end:]):
+            return
         raise Failure(f"{path}: {error}", remedy="What follows cannot be read.") from None
 
 

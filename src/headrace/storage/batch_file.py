@@ -188,6 +188,15 @@ class BatchFile:
             raise CorruptLog(f"{self.path()}: no batch at {position}, {end - position} bytes before the end")
         return window, position, 0
 
+    def is_blank(self, position: int) -> bool:
+        """Whether there is nothing but zeros from a position to the end of the file."""
+        while position < self.size:
+            data = self.file.pread(min(_SCAN_BYTES, self.size - position), position)
+            if not data or data.count(0) < len(data):
+                return False
+            position += len(data)
+        return True
+
     def check_from(self, position: int = 0) -> Iterator[tuple[int, BatchHeader, memoryview, str | None]]:
         """Like `batches`, with each CRC checked; the last field says what is wrong, None if nothing is."""
         for at, header, view in self.batches(position):

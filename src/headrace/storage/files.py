@@ -20,6 +20,9 @@ from headrace.storage.room import set_aside
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
+ZEROS_MAX = 256 * 1024
+"""How many zeros are written at most behind what a file grows by."""
+
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
 """What a disk that is well may answer: there is no room just now, on it or in the system."""
 
@@ -68,6 +71,12 @@ class File(Protocol):
 
     def pwrite(self, data: Bytes, position: int) -> int:
         """Write at `position`, answering how many bytes were taken."""
+
+    def pwrite_ahead(self, data: Bytes, position: int, zeros: int) -> int:
+        """Write at `position` and so many zeros behind it, answering how many bytes were taken of both.
+
+        The zeros are a wish too: where they are of no use, none are written.
+        """
 
     def reserve(self, position: int, size: int) -> None:
         """Have room on the disk set aside for what will be written there; a wish, which changes no length."""
@@ -198,6 +207,10 @@ class RealFile:
         """One write call; the caller looks at what was taken."""
         return _pwrite(self._fd, data, position)
 
+    def pwrite_ahead(self, data: Bytes, position: int, zeros: int) -> int:
+        """One call for both, so that they come to lie in one large page."""
+        return _pwrite_ahead(self._fd, data, position, zeros)
+
     def reserve(self, position: int, size: int) -> None:
         """Where the system can; what it cannot do now, writing will do."""
         set_aside(self._fd, position, size)
@@ -217,6 +230,17 @@ class RealFile:
     def map(self, length: int) -> RealMapping:
         """Map the beginning of the file."""
         return RealMapping(self._fd, length)
+
+
+_zeros = memoryview(bytes(ZEROS_MAX))
+if sys.platform.startswith("linux"):
+
+    def _pwrite_ahead(fd: int, data: Bytes, position: int, zeros: int) -> int:
+        return os.pwritev(fd, (data, _zeros[:zeros]), position)
+else:
+
+    def _pwrite_ahead(fd: int, data: Bytes, position: int, _zeros: int) -> int:
+        return _pwrite(fd, data, position)
 
 
 class RealLock:

@@ -206,6 +206,14 @@ class GrowingLog(ReadableLog):
             self._set_segments(SegmentList((*self._segments.all, new)))
         self._keep_open(old)
 
+    def rest(self) -> bool:
+        """Told now and then: give back the room that was made for what did not come; whether there was any."""
+        try:
+            return self.fault is None and self._active.rest()
+        except OSError:
+            # The room stays, and is asked about again. Whether the disk is well, the next write or flush will tell.
+            return False
+
     def roll_if_due(self, now_ms: int) -> bool:
         """Roll a segment that has been the active one for segment.ms, though nothing comes in to roll it."""
         active = self._active

@@ -29,7 +29,7 @@ class _Pages(bytearray):
 class _Node:
     """One file: its bytes as seen, its bytes as on the platter, and where the two begin to differ."""
 
-    __slots__ = ("data", "dirty_from", "durable", "mapped", "modified_ms", "undone")
+    __slots__ = ("data", "dirty_from", "durable", "mapped", "modified_ms", "uncut", "undone")
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -37,6 +37,8 @@ class _Node:
         self.dirty_from: int | None = None
         self.mapped: list[ref[_Pages]] = []
         self.modified_ms = 0
+        self.uncut: int | None = None
+        """How far the platter's bytes still stand where they stood; None if nothing was cut off since the last sync."""
         self.undone: list[tuple[int, bytearray]] = []
         """Tails that were cut off again before they were synced; the disk may have taken them all the same."""
 
@@ -46,7 +48,7 @@ class _Node:
     def sync(self) -> None:
         if self.dirty_from is not None:
             self.durable[self.dirty_from :] = self.data[self.dirty_from :]
-            self.dirty_from = None
+            self.dirty_from = self.uncut = None
             self.undone.clear()
 
     def survivor(self, chance: Random | None) -> bytearray:
@@ -58,7 +60,13 @@ class _Node:
         torn = chance.randbytes(chance.randint(0, len(unsynced) - kept)) if chance.random() < 0.3 else b""
         if torn and chance.random() < 0.5:
             torn = bytes(len(torn))
-        return self.durable[:start] + unsynced[:kept] + torn
+        written = self.durable[:start] + unsynced[:kept] + torn
+        # What was written over, and not kept, is what it was before; pages of it may have been kept all the same.
+        before = self.durable[len(written) : self.uncut]
+        if before and chance.random() < 0.3:
+            at = chance.randint(0, len(before))
+            before[at:] = self.data[len(written) + at : len(written) + len(before)]
+        return written + before
 
 
 class _Directory:
@@ -159,6 +167,10 @@ class MemoryFile:
         node.modified_ms = self._files.now_ms
         return taken
 
+    def pwrite_ahead(self, data: Bytes, position: int, zeros: int) -> int:
+        """Write a range and zeros behind it."""
+        return self.pwrite(bytes(data) + bytes(zeros), position)
+
     def reserve(self, position: int, size: int) -> None:
         """Nothing: memory is not cut into blocks."""
 
@@ -177,6 +189,7 @@ class MemoryFile:
         if node.dirty_from is not None and size < len(node.data):
             node.undone.append((node.dirty_from, node.data[node.dirty_from :]))
         node.touch(min(size, len(node.data)))
+        node.uncut = size if node.uncut is None else min(node.uncut, size)
         del node.data[size:]
         node.data.extend(bytes(size - len(node.data)))
 
@@ -269,7 +282,7 @@ class MemoryFiles:
             else:
                 node.data = node.survivor(chance)
                 node.durable = bytearray(node.data)
-                node.dirty_from = None
+                node.dirty_from = node.uncut = None
                 node.undone.clear()
                 node.mapped = []
 

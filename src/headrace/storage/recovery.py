@@ -251,14 +251,19 @@ class _Check:
             if offset < self._recovery_point:
                 raise
             fault = str(problem)
-        if stop == segment.size:
-            if segment.end_offset >= 0:
-                segment.seal()
-            return offset, True
-        self.cuts.append(Finding(segment.path(), stop, offset, f"{segment.size - stop} bytes: {fault}"))
-        segment.file.truncate(stop)
-        segment.size = stop
-        return offset, False
+        if stop < segment.size and not self._cut(segment, stop, offset, fault):
+            return offset, False
+        if segment.end_offset >= 0:
+            segment.seal()
+        return offset, True
+
+    def _cut(self, segment: Segment, stop: int, offset: int, fault: str | None) -> bool:
+        """Let a segment end where its batches do; whether all that goes is room made for what did not come."""
+        is_room = segment.is_blank(stop)
+        if not is_room:
+            self.cuts.append(Finding(segment.path(), stop, offset, f"{segment.size - stop} bytes: {fault}"))
+        segment.end_at(stop)
+        return is_room
 
     def _may_stay(self, segment: Segment, position: int, offset: int, header: BatchHeader, fault: str) -> bool:
         """Keep a harmed batch that was flushed, and report it; False lets the log end before one that was not."""

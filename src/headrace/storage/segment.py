@@ -11,7 +11,7 @@ from headrace.records.batch import BatchHeader
 from headrace.storage import file_names
 from headrace.storage.batch_file import MAGIC, OUTLINE, OUTLINE_BYTES, WALK_BYTES, BatchFile
 from headrace.storage.corruption import CorruptLog
-from headrace.storage.files import Bytes, File, Files, write_all
+from headrace.storage.files import ZEROS_MAX, Bytes, File, Files, write_all
 from headrace.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from headrace.storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from headrace.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
@@ -47,16 +47,19 @@ class Segment(BatchFile):
 
     __slots__ = (
         "_bytes_since_entry",
+        "_file_end",
         "_first_timestamp",
         "_found_bytes",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_offset_index",
         "_offset_written",
+        "_rested_at",
         "_room_end",
         "_time_index",
         "_time_written",
         "aborted",
+        "bytes_max",
         "created_ms",
         "index_bytes_max",
         "index_full",
@@ -76,9 +79,13 @@ class Segment(BatchFile):
         self.index_interval_bytes = 4096
         self.index_bytes_max = 10 * 1024 * 1024
         self.index_full = False
+        self.bytes_max = 2**31 - 1
         self.room_bytes = 0
         self._room_end = max(size, _ROOM_FROM_BYTES)
         """How far the file may grow before it is given more room."""
+        self._file_end = size
+        """How long the file is; what lies behind `size` are zeros."""
+        self._rested_at = -1
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._offset_written = 0
@@ -110,6 +117,7 @@ class Segment(BatchFile):
         """Take over what the topic's settings say about indexes and room."""
         self.index_interval_bytes = config.index_interval_bytes
         self.index_bytes_max = config.segment_index_bytes
+        self.bytes_max = config.segment_bytes
         self.room_bytes = config.segment_preallocate_bytes
 
     # Writing
@@ -136,15 +144,32 @@ class Segment(BatchFile):
         if self._time_index is None:
             # Now, because once the batch is written nothing may fail any more.
             self.load_indexes()
-        if position + size > self._room_end:
-            self._make_room(file, position, size)
         try:
-            taken = file.pwrite(data, position)
-            if taken != size:
+            taken = file.pwrite(data, position) if position + size <= self._file_end else self._lengthen(data, position)
+            if taken < size:
                 self._write_rest(data, position, taken)
+                self._file_end = max(self._file_end, position + size)
         except OSError:
             self._undo(position)
+            self._file_end = position
             raise
+
+    def _lengthen(self, data: Bytes, position: int) -> int:
+        """Write where the file gets longer, and zeros behind it; answers how many bytes were taken of both.
+
+        What comes next is then written over zeros: into large pages that are there already, and with nothing for a
+        flush to note but the bytes themselves (docs/decisions/0015-zeros-ahead.md).
+        """
+        size, file = len(data), self.file
+        end = position + size
+        if end > self._room_end:
+            self._make_room(file, position, size)
+        zeros = 0
+        if position >= _ROOM_FROM_BYTES and size < ZEROS_MAX:
+            zeros = min(-end % ZEROS_MAX, self.room_bytes, max(0, self.bytes_max - end))
+        taken = file.pwrite_ahead(data, position, zeros) if zeros else file.pwrite(data, position)
+        self._file_end = position + taken
+        return taken
 
     def _make_room(self, file: File, position: int, size: int) -> None:
         """Have the disk set room aside for what is to be written and as much again as there is: small logs stay small.
@@ -207,12 +232,27 @@ class Segment(BatchFile):
         index, times = self._offset_index, self._time_index
         if index is None or times is None:
             return
-        if self.room_bytes and self.size > _ROOM_FROM_BYTES:
-            # To cut a file where it ends gives back what was set aside beyond.
-            self.file.truncate(self.size)
+        if self._file_end > self.size or (self.room_bytes and self.size > _ROOM_FROM_BYTES):
+            self.end_at(self.size)
         times.append(self._max_timestamp, self._max_timestamp_offset)
         if self._offset_written != len(index) or self._time_written != len(times):
             self._write_indexes(index, times).truncate(len(times) * TIME_ENTRY_BYTES)
+
+    def end_at(self, position: int) -> None:
+        """Cut the file there, which also gives back what was set aside beyond; a flush makes it last."""
+        self.file.truncate(position)
+        self.size = self._file_end = position
+        self._room_end = max(position, _ROOM_FROM_BYTES)
+
+    def rest(self) -> bool:
+        """Told now and then: if nothing came since the last time, the file ends with its batches again."""
+        if self._file_end == self.size:
+            return False
+        is_quiet = self._rested_at == self.size
+        self._rested_at = self.size
+        if is_quiet:
+            self.end_at(self.size)
+        return is_quiet
 
     def write_pending_entries(self) -> None:
         """Take entries that only memory knows to the files, once it is worth opening them; any thread."""
@@ -472,6 +512,7 @@ class Segment(BatchFile):
     def truncate(self, position: int) -> None:
         """Cut every batch from `position` on; blocking."""
         self.shorten(position)
+        self._file_end = position
         self.rebuild_indexes()
         # The files' entries may point at what is gone; rolling writes them again from the first.
         for kind in (file_names.OFFSET_INDEX, file_names.TIME_INDEX):

@@ -40,9 +40,16 @@ class _FailingFile(RealFile):
         self._disk = disk
 
     def pwrite(self, data: Bytes, position: int) -> int:
+        self._look_for_room()
+        return super().pwrite(data, position)
+
+    def pwrite_ahead(self, data: Bytes, position: int, zeros: int) -> int:
+        self._look_for_room()
+        return super().pwrite_ahead(data, position, zeros)
+
+    def _look_for_room(self) -> None:
         if self._disk.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return super().pwrite(data, position)
 
     def fdatasync(self) -> None:
         if self._disk.take_fsync_fault():

@@ -91,6 +91,30 @@ def test_damage(dump, tmp_path):
     assert shallow[2].endswith("isvalid: false")
 
 
+def test_room(dump, tmp_path):
+    """Are zeros behind the batches of a segment that grows told from damage?"""
+    first, marker = two_batches()
+    path = segment(tmp_path, first, marker, suffix=bytes(100))
+    code, lines, err = dump(path)
+    damaged, _, told = dump(segment(tmp_path, first, suffix=bytes(99) + b"x"))
+
+    assert (code, err) == (0, "")
+    assert len(lines) == 5
+    assert lines[-1] == f"Found 100 bytes of room at the end of {NAME}.log"
+    assert damaged == 1
+    assert "What follows cannot be read." in told
+
+
+def test_a_time_that_is_not_there(dump, tmp_path):
+    """Is an entry for what is not in a segment that grows told, not an accident?"""
+    segment(tmp_path, build_batch([NewRecord(10, None, b"x")], base_offset=5), suffix=bytes(100))
+    times = tmp_path / f"{NAME}.timeindex"
+    times.write_bytes(struct.pack(">qi", 20, 1))
+    (tmp_path / f"{NAME}.index").write_bytes(b"")
+
+    assert "offset: 6" in str(dump(times))
+
+
 def test_offsets(dump, tmp_path):
     """Are committed offsets decoded, forgotten ones named, and unknown records passed over?"""
     key, value = GROUP_RECORDS.encode(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.storage.files import RealFiles, write_all
+from headrace.storage.files import ZEROS_MAX, RealFiles, write_all
 
 DESCRIPTORS = Path("/proc/self/fd")
 
@@ -21,6 +21,23 @@ def test_what_is_written_is_read(disk):
     assert file.pread(5, 50) == b""
     assert file.size() == 11
     assert disk.files.read(f"{disk.root}/a") == b"hello World"
+
+
+@pytest.mark.parametrize("zeros", [1, 5000, ZEROS_MAX])
+def test_zeros_behind(disk, zeros):
+    """Are zeros written behind what is written, and counted, and what comes next written over them?"""
+    file = disk.files.open(f"{disk.root}/a", create=True)
+    file.pwrite(b"old", 0)
+    taken = file.pwrite_ahead(memoryview(b"new"), 1, zeros)
+    if taken == 3:
+        pytest.skip("zeros are of no use here")
+
+    assert taken == 3 + zeros
+    assert file.pread(10 + ZEROS_MAX, 0) == b"onew" + bytes(zeros)
+
+    file.pwrite(b"!", 4)
+
+    assert file.pread(10 + ZEROS_MAX, 0) == b"onew!" + bytes(zeros - 1)
 
 
 def test_opening(disk):

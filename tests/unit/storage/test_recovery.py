@@ -61,7 +61,7 @@ def test_a_torn_tail_is_cut(disk, path, cut):
     assert log.findings == []
 
 
-@pytest.mark.parametrize("harm", [b"\x00" * 200, b"\xff" * 200, b"\x00" * 70, b"garbage"])
+@pytest.mark.parametrize("harm", [b"\x00" * 200 + b"\x01", b"\xff" * 200, b"\x00" * 70 + b"\xff", b"garbage"])
 def test_garbage_at_the_end_is_cut(disk, path, harm):
     """Does whatever the disk put behind the last batch go?"""
     last = f"{path}/{logs(disk.files, path)[-1]}"
@@ -74,6 +74,55 @@ def test_garbage_at_the_end_is_cut(disk, path, harm):
     (cut,) = log.cuts
     assert (cut.path, cut.position, cut.offset) == (last, size - len(harm), 40)
     assert cut.reason.startswith(f"{len(harm)} bytes: ")
+
+
+@pytest.mark.parametrize("zeros", [1, 70, 5000])
+def test_zeros_at_the_end_go_without_a_word(disk, path, zeros):
+    """Is room that was made for what did not come any more given back, and not told as something lost?"""
+    last = f"{path}/{logs(disk.files, path)[-1]}"
+    size = disk.files.stat(last).size
+    spoil(disk.files, last, size, bytes(zeros))
+    log = open_log(disk.files, path, recovery_point=20)
+
+    assert read_all(log) == list(range(40))
+    assert (log.cuts, log.findings) == ([], [])
+    assert disk.files.stat(last).size == size
+    assert append(log, 1) == 40
+
+
+def test_zeros_between_segments(disk, path):
+    """If a power cut undid that a segment was cut where it ends, does the log go on in the next one?"""
+    names = logs(disk.files, path)
+    amid = next(name for name in names if int(name[:20]) > 20)
+    size = disk.files.stat(f"{path}/{amid}").size
+    spoil(disk.files, f"{path}/{amid}", size, bytes(300))
+    log = open_log(disk.files, path, recovery_point=20)
+
+    assert read_all(log) == list(range(40))
+    assert (log.cuts, log.findings) == ([], [])
+    assert logs(disk.files, path) == names
+    assert disk.files.stat(f"{path}/{amid}").size == size
+
+
+def test_a_hole_of_zeros_ends_the_log(disk, path):
+    """Is a batch that was never flushed and is not there the end, though one behind it is?"""
+    last = f"{path}/{logs(disk.files, path)[-1]}"
+    first = int(last.rpartition("/")[2][:20])
+    spoil(disk.files, last, 0, bytes(SIZE))
+    log = open_log(disk.files, path, recovery_point=20)
+
+    assert read_all(log) == list(range(first))
+    assert [(cut.position, cut.offset) for cut in log.cuts] == [(0, first)]
+    assert disk.files.stat(last).size == 0
+
+
+def test_zeros_in_the_place_of_flushed_data(disk, path):
+    """Are zeros where flushed batches must be never taken for room?"""
+    first = logs(disk.files, path)[0]
+    disk.files.open(f"{path}/{first}").truncate(0)
+    spoil(disk.files, f"{path}/{first}", 0, bytes(1000))
+    with pytest.raises(CorruptLog):
+        open_log(disk.files, path, recovery_point=5)
 
 
 def test_the_log_ends_where_unflushed_data_is_harmed(disk, path):

@@ -1,4 +1,4 @@
-"""Is room on the disk set aside for a segment that grows, and given back?"""
+"""Is room set aside for a segment that grows, on the disk and in its file, and given back?"""
 
 import os
 from pathlib import Path
@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from headrace.model.log_config import LogConfig
-from headrace.storage.files import RealFile, RealFiles
+from headrace.records.batch import patch_offsets
+from headrace.storage.files import ZEROS_MAX, RealFile, RealFiles
 from headrace.storage.room import set_aside
 from headrace.storage.segment import Segment
+from unit.storage.conftest import Disk
 from unit.storage.samples import batch
 
 KIBI = 1024
@@ -74,6 +76,107 @@ def test_no_room(grown):
     segment = grown(0)
 
     assert on_disk(segment) < segment.size + 10_000
+
+
+def growing(disk, batches, *, base_offset=0, size=20_000, **settings):
+    """A segment with so many batches."""
+    segment = Segment.create(disk.files, disk.root, base_offset, now_ms=0)
+    segment.configure(LogConfig(**settings))
+    for offset in range(batches):
+        put(segment, base_offset + offset, size=size)
+    return segment
+
+
+def put(segment, offset, *, size=20):
+    made = batch(1, size=size)
+    patch_offsets(made, 0, base_offset=offset, leader_epoch=0)
+    segment.append(made, offset, 1)
+
+
+def zeros_behind(segment):
+    """How far the file goes beyond its batches, all of that zeros."""
+    behind = segment.file.pread(2 * MEBI, segment.size)
+    assert not any(behind)
+    return len(behind)
+
+
+def test_zeros_ahead(disk):
+    """Does a file that has grown large end in zeros, at a round place, which are written over?"""
+    small, large = growing(disk, 12), growing(disk, 20, base_offset=100)
+
+    assert zeros_behind(small) == 0
+    assert large.size + zeros_behind(large) == 2 * ZEROS_MAX
+    assert len(list(large.headers())) == 20
+    assert zeros_behind(growing(disk, 20, base_offset=200, size=ZEROS_MAX)) == 0
+
+    large.seal()
+
+    assert zeros_behind(large) == 0
+    assert len(list(large.headers())) == 20
+
+
+@pytest.mark.parametrize(
+    "settings", [{"segment_preallocate_bytes": 0}, {"segment_bytes": 20 * len(batch(1, size=20_000))}]
+)
+def test_no_zeros(disk, settings):
+    """Are there none where the topic wants no room, and none beyond where the segment must end?"""
+    assert zeros_behind(growing(disk, 20, **settings)) == 0
+
+
+def test_a_wish_for_less(disk):
+    """Are there no more zeros than a topic wants room?"""
+    assert 0 < zeros_behind(growing(disk, 20, segment_preallocate_bytes=30_000)) <= 30_000
+
+
+def test_a_segment_comes_to_rest(disk):
+    """Does a file end with its batches when nothing was written between two looks, until it grows again?"""
+    segment = growing(disk, 20)
+
+    assert not segment.rest()
+
+    put(segment, 20)
+
+    assert not segment.rest()
+    assert zeros_behind(segment) > 0
+    assert segment.rest()
+    assert zeros_behind(segment) == 0
+    assert not segment.rest()
+
+    put(segment, 21)
+
+    assert zeros_behind(segment) > 0
+    assert len(list(segment.headers())) == 22
+
+
+def test_truncating_a_segment_with_zeros(disk):
+    """Does a segment that is cut and grows again have its batches, and zeros behind them?"""
+    segment = growing(disk, 20)
+    segment.truncate(14 * (segment.size // 20))
+
+    assert zeros_behind(segment) == 0
+
+    put(segment, 14, size=20_000)
+
+    assert zeros_behind(segment) > 0
+    assert len(list(segment.headers())) == 15
+
+
+def test_a_full_disk_takes_batches_without_zeros(memory):
+    """Where the disk has room for a batch and not for zeros, is the batch written, and the next one refused?"""
+    segment = growing(Disk(memory, "/data"), 14)
+    segment.seal()
+    size = segment.size
+    memory.capacity = memory.used + len(batch(1)) + 10
+    put(segment, 14)
+
+    assert segment.size == size + len(batch(1))
+    assert zeros_behind(segment) == 10
+
+    with pytest.raises(OSError, match="No space"):
+        put(segment, 15)
+
+    assert segment.size == size + len(batch(1))
+    assert zeros_behind(segment) == 0
 
 
 def test_where_it_cannot_be():

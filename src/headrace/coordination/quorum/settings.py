@@ -89,4 +89,5 @@ def metadata_log_config(config: BrokerConfig) -> LogConfig:
         max_message_bytes=2**31 - 1,
         segment_bytes=segment_bytes,
         segment_ms=config["metadata.log.segment.ms"],
+        segment_preallocate_bytes=0,
     )
