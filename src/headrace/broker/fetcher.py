@@ -1,9 +1,9 @@
 """Reading for one fetch request: which partitions, how much of each, and parking until there is enough.
 
 A fetch is evaluated as a whole each time: once on arrival and once when something it waits for was appended.
-What it finds in the page cache leaves as slices of mapped segments; what is cold is sent by a thread, or brought there
-by one first, in bounded pieces, while its connection takes no further requests. The same goes for finding it: a thread
-reads the index and the pages that a search needs, if they are not in memory.
+What it finds in the page cache leaves from there, small pieces as slices of mapped segments; what is cold is sent by a
+thread, or brought there by one first, in bounded pieces, while its connection takes no further requests. The same goes
+for finding it: a thread reads the index and the pages that a search needs, if they are not in memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.broker.api import Call
     from headrace.broker.partition import Partition
     from headrace.cores.fetch_sessions import CachedPartition, FetchSession
+    from headrace.storage.file_range import FileRange
     from headrace.storage.log import Span
     from headrace.wire.fetch import FetchCommand, FetchPartition
 
@@ -79,7 +80,7 @@ class Found:
         self.is_cold = False
         """Whether the disk must be asked where the records are; they are looked for again when a thread did that."""
         self.aborted: Sequence[tuple[int, int]] = ()
-        self.records: list[bytes | memoryview] = []
+        self.records: list[memoryview | FileRange] = []
 
     def fail(self, error: KafkaError | StorageFault) -> None:
         """Nothing can be read here; say why."""
@@ -152,11 +153,11 @@ class Found:
             self.fail(fault)
             return True
 
-    def take(self) -> None:
-        """Take the records as they lie in memory."""
+    def take(self, *, from_files: bool) -> None:
+        """Take the records as they lie in memory, or in their file for who sends from there."""
         if self.span is not None:
             try:
-                self.records = [self.span.view()]
+                self.records = [self.span.piece() if from_files else self.span.view()]
             except StorageFault as fault:
                 self.fail(fault)
 
@@ -340,7 +341,7 @@ class Fetch:
         """Encode what was found; from a thread first where the disk must be waited for."""
         if all(entry.is_at_hand() for entry in found):
             for entry in found:
-                entry.take()
+                entry.take(from_files=self._call.connection.sends_files)
             return self._encode(found)
         reply = PendingReply(exclusive=True)
         self._call.broker.spawn(self._load(found, reply))

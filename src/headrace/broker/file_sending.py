@@ -4,7 +4,7 @@ Pages that came from the disk a moment ago have not been looked at by anybody. H
 touched by who reads them; copied into the socket by us, they cost the broker several times the CPU of a warm read. It
 is sendfile that waits for the disk, too, because then the kernel reads ahead as it does for any program that reads a
 file; to bring the pages into the mapping first took a third more CPU and a fifth more time.
-What is warm goes as slices of the mapping, which costs the reader less.
+What is warm the event loop sends from the files by itself (`net/connection.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from headrace.model.errors import StorageFault
+from headrace.net.reply import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
-    from headrace.net.reply import Buffer, Buffers
+    from headrace.net.reply import Buffers
     from headrace.storage.span import Span
 
 STALL_MS = 50
@@ -43,7 +44,7 @@ def send_from_files(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Sp
     """
     with peer:
         number, done = _send_all(peer, pieces, spans)
-    rest = [_in_memory(piece, spans.get(id(piece))) for piece in pieces[number:]]
+    rest = [_brought(in_memory(piece), spans.get(id(piece))) for piece in pieces[number:]]
     return [rest[0][done:], *rest[1:]] if rest else ()
 
 
@@ -80,7 +81,7 @@ def _send_all(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Span]) -
     writable.register(peer, select.POLLOUT)
     give_up_at = monotonic() + SECONDS_MAX
     for number, piece in enumerate(pieces):
-        view, span, done = memoryview(piece), spans.get(id(piece)), 0
+        view, span, done = in_memory(piece), spans.get(id(piece)), 0
         while done < len(view):
             try:
                 done += _send(peer, view, span, done, last=number == len(pieces) - 1)
@@ -92,9 +93,8 @@ def _send_all(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Span]) -
     return len(pieces), 0
 
 
-def _in_memory(piece: Buffer, span: Span | None) -> memoryview:
+def _brought(view: memoryview, span: Span | None) -> memoryview:
     """A piece as the event loop may send it, which must not wait for the disk."""
-    view = memoryview(piece)
     try:
         return view if span is None else span.bring(view)
     except StorageFault as fault:

@@ -17,6 +17,7 @@ from headrace.broker.dispatch import answer_here, frame, refused
 from headrace.broker.second_try import remember
 from headrace.model.errors import ErrorCode, KafkaError
 from headrace.net.link import LinkBroken, NotSent
+from headrace.net.reply import in_memory
 from headrace.wire.codec import decode_response
 from headrace.wire.header import parse_response_header
 from headrace.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -89,7 +90,7 @@ class Forwarding:
 
 def _read(call: Call, answer: Buffers) -> Any:
     """The message in a framed response."""
-    header, view = call.header, memoryview(b"".join(answer))[4:]
+    header, view = call.header, memoryview(b"".join(map(in_memory, answer)))[4:]
     _, body = parse_response_header(header.api_key, header.api_version, view)
     return decode_response(header.api_key, header.api_version, view, body)
 

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, FrameBuffers
 from headrace.net.pacing import pace
-from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply
+from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply, in_memory
+from headrace.storage.file_range import FileRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _size_at = struct.Struct(">i").unpack_from
 _TURN_S = 0.005
 """How long the requests one connection has ready may keep the loop to themselves; one request may still take longer."""
+_MORE = getattr(socket, "MSG_MORE", 0)
 _WRITE_PIECES_MAX = 256
 """Replies to pipelined requests are gathered into one write, up to this many pieces."""
 BULK_SEND_BYTES = 256 * 1024
@@ -93,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         "_reading_paused",
         "_resumed_at",
         "_send_bytes",
+        "_sender",
         "_service",
         "_starved",
         "_transport",
@@ -104,6 +107,7 @@ class Connection(asyncio.BufferedProtocol):
         "loop",
         "opened_at",
         "peer",
+        "sends_files",
         "state",
     )
 
@@ -132,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self._filled = 0
         self._backlog: bytes = b""
         self._pending: deque[PendingReply] = deque()
-        self._out: list[Buffer] = []
+        self._out: list[Buffer | FileRange] = []
         self._is_flush_due = False
         self._is_bulk = False
         self._peer_done = False
@@ -142,6 +146,10 @@ class Connection(asyncio.BufferedProtocol):
         self._starved = False
         self._resumed_at = 0.0
         self._closed = False
+        self._sender: socket.socket | None = None
+        """The same connection by a descriptor of our own, once something was sent from files."""
+        self.sends_files = False
+        """Whether the kernel takes bytes for this socket from files."""
         self.listener_name = listener_name
         self.peer = ("", 0)
         self.state: object = None
@@ -167,6 +175,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _set_options(self) -> None:
         sock = self._transport.get_extra_info("socket")
+        is_plain = self._transport.get_extra_info("ssl_object") is None
+        self.sends_files = is_plain and sys.platform != "win32" and hasattr(sock, "fileno")
         pace(sock, self.peer[0], self._paced)
         for option, size in (
             (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
@@ -196,6 +206,8 @@ class Connection(asyncio.BufferedProtocol):
             self.close_reason = f"{exc}"
         self._drop_frame()
         self._pending.clear()
+        if self._sender is not None:
+            self._sender.close()
         self._on_close(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -397,22 +409,56 @@ class Connection(asyncio.BufferedProtocol):
         if out:
             self._out = []
             if not self._closed:
-                self._transport.writelines(out)
+                rest = self._send_files(out) if len(out) > 1 and FileRange in map(type, out) else out
+                if rest:
+                    self._transport.writelines(cast("list[Buffer]", rest))
+
+    def _send_files(self, pieces: list[Buffer | FileRange]) -> list[memoryview]:
+        """Have the kernel take from files what lies there, and all else with it; what it does not take now is left.
+
+        What is warm only: the event loop cannot wait for a disk.
+        """
+        number = done = 0
+        if not self._transport.get_write_buffer_size():
+            self._fit_buffers(FILE_SEND_BYTES)
+            sender = self._sender = self._sender or self._own_socket()
+            try:
+                for number, piece in enumerate(pieces):
+                    done = 0
+                    while done < len(piece):
+                        if isinstance(piece, FileRange):
+                            done += piece.send(sender.fileno(), done)
+                        else:
+                            done += sender.send(memoryview(piece)[done:], 0 if number == len(pieces) - 1 else _MORE)
+            except (BlockingIOError, ConnectionError):
+                # A peer that is gone the transport meets too, and tells us.
+                pass
+            except OSError as problem:
+                # Some of the reply may have left; readers are told what is wrong when they ask again.
+                self.close(f"a reply could not be finished: {problem}")
+                return []
+            else:
+                return []
+        rest = list(map(in_memory, pieces[number:]))
+        return [rest[0][done:], *rest[1:]]
+
+    def _own_socket(self) -> socket.socket:
+        """The same connection by another descriptor: the number of one that was closed may be somebody else's."""
+        own = self._transport.get_extra_info("socket")
+        # Told what it is, it need not ask.
+        return socket.socket(own.family, own.type, own.proto, os.dup(own.fileno()))
 
     def lend(self, reply: PendingReply) -> socket.socket | None:
         """The socket, for a thread to send `reply` by, if nothing is before it; nothing else is sent until it is there.
 
-        A descriptor of its own: the number of one that was closed meanwhile may belong to somebody else.
+        The thread closes it.
         """
-        transport = self._transport
         if self._closed or not self._pending or self._pending[0] is not reply or self._out:
             return None
-        if transport.get_write_buffer_size() or transport.get_extra_info("ssl_object") or sys.platform == "win32":
+        if self._transport.get_write_buffer_size() or not self.sends_files:
             return None
         self._fit_buffers(FILE_SEND_BYTES)
-        own = transport.get_extra_info("socket")
-        # Told what it is, it need not ask.
-        return socket.socket(own.family, own.type, own.proto, os.dup(own.fileno()))
+        return self._own_socket()
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and not self._closed:

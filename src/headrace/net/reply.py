@@ -11,12 +11,19 @@ from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
+from headrace.storage.file_range import FileRange
+
 if TYPE_CHECKING:
     from headrace.model.histogram import Histogram
 
 Buffer = bytes | bytearray | memoryview
-Buffers = Sequence[Buffer]
+Buffers = Sequence[Buffer | FileRange]
 """The pieces of one framed response, in order; an empty sequence is "no response" (acks=0)."""
+
+
+def in_memory(piece: Buffer | FileRange) -> memoryview:
+    """The bytes of a piece, wherever they come from."""
+    return piece.view if isinstance(piece, FileRange) else memoryview(piece)
 
 
 class PendingReply:

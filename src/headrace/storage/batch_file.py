@@ -13,6 +13,7 @@ from crc32c import crc32c
 from headrace.records.batch import HEADER_BYTES, LENGTH_OVERHEAD, BatchHeader, header_fault, read_header
 from headrace.storage import file_names
 from headrace.storage.corruption import CorruptLog
+from headrace.storage.file_range import FileRange
 from headrace.storage.files import Bytes, File, Files, Mapping, write_all
 
 OUTLINE = struct.Struct(">qi4xb6xi")
@@ -212,6 +213,14 @@ class BatchFile:
         if mapping is None or mapping.length < end:
             mapping = self._map(end)
         return memoryview(self.read(position, size)) if mapping is None else mapping.view[position:end]
+
+    def piece(self, position: int, size: int) -> FileRange | memoryview:
+        """The same for a socket, which may have what is mapped from the file itself; HOT."""
+        view = self.view(position, size)
+        mapping = self._mapping
+        if self.has_failed or mapping is None or mapping.length < position + size:
+            return view
+        return FileRange(self, self.file, position, view)
 
     def read(self, position: int, size: int) -> bytes:
         """A range of the file, copied; CorruptLog if it is not there any more."""

@@ -6,7 +6,8 @@ untouched and uncopied.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
+from typing import Any
 
 from msgspec import Struct
 
@@ -215,7 +216,7 @@ def _read_tags(view: Buffer, at: int, version: int, budget: Budget) -> tuple[str
 
 
 class FetchedPartition(Struct, frozen=True, gc=False):
-    """What is answered for one partition; `records` are buffers of whole batches, sent as they are."""
+    """What is answered for one partition; `records` are whole batches, in buffers or whatever else is sent as it is."""
 
     partition: int
     error_code: int = 0
@@ -229,7 +230,7 @@ class FetchedPartition(Struct, frozen=True, gc=False):
     """Epoch and its end offset, for a follower that must truncate (KIP-595)."""
     current_leader: tuple[int, int] | None = None
     """Id and epoch of the leader, for a client that asked the wrong broker (KIP-951)."""
-    records: Sequence[Buffer] = ()
+    records: Sequence[Sized] = ()
 
 
 # The frame length, and the header with it, come first; the length is filled in when it is known.
@@ -255,21 +256,24 @@ def encode_fetch_response(
     session_id: int,
     topics: Sequence[tuple[Topic, Sequence[FetchedPartition]]],
     endpoints: Sequence[tuple[int, str, int, str | None]] = (),
-) -> list[Buffer]:
-    """A whole response as buffers for `writelines`, frame length and header in the first.
+) -> list[Any]:
+    """A whole response in pieces to be sent one after another, frame length and header in the first.
 
+    They are buffers, and whatever the partitions' `records` are.
     `endpoints` tell where the leaders named in partitions are (id, host, port, rack), from version 16 on (KIP-951).
     """
     if version >= FLEXIBLE_FIRST:
         head = _HEAD_FLEXIBLE.pack(0, correlation_id, 0, throttle_ms, error_code, session_id)
-        buffers = _encode_flexible(bytearray(head), topics, endpoints if version >= ENDPOINTS_FIRST else ())
+        first = bytearray(head)
+        buffers = _encode_flexible(first, topics, endpoints if version >= ENDPOINTS_FIRST else ())
     else:
         if version >= SESSIONS_FIRST:
             head = _HEAD_SESSIONS.pack(0, correlation_id, throttle_ms, error_code, session_id)
         else:
             head = _HEAD_OLDEST.pack(0, correlation_id, throttle_ms)
-        buffers = _encode_legacy(bytearray(head), topics, version)
-    _INT32.pack_into(buffers[0], 0, sum(map(len, buffers)) - 4)
+        first = bytearray(head)
+        buffers = _encode_legacy(first, topics, version)
+    _INT32.pack_into(first, 0, sum(map(len, buffers)) - 4)
     return buffers
 
 
@@ -277,8 +281,8 @@ def _encode_flexible(
     out: bytearray,
     topics: Sequence[tuple[Topic, Sequence[FetchedPartition]]],
     endpoints: Sequence[tuple[int, str, int, str | None]],
-) -> list[Buffer]:
-    buffers: list[Buffer] = [out]
+) -> list[Sized]:
+    buffers: list[Sized] = [out]
     write_compact_count(out, len(topics))
     for topic, partitions in topics:
         out += topic_bytes(topic)
@@ -346,8 +350,8 @@ def _write_endpoints(out: bytearray, endpoints: Sequence[tuple[int, str, int, st
 
 def _encode_legacy(
     out: bytearray, topics: Sequence[tuple[Topic, Sequence[FetchedPartition]]], version: int
-) -> list[Buffer]:
-    buffers: list[Buffer] = [out]
+) -> list[Sized]:
+    buffers: list[Sized] = [out]
     write_count(out, len(topics))
     for topic, partitions in topics:
         assert isinstance(topic, str), "versions before 13 know topics by name"

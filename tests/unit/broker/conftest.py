@@ -78,7 +78,9 @@ class Desk:
         """The same on the broker's loop, where several may wait for each other."""
         version = api.high if version is None else version
         header = RequestHeader(api.key, version, 1, client_id, 0)
-        call = Call(self.broker, SimpleNamespace(listener_name=listener, peer=("127.0.0.1", 50000)), header)
+        call = Call(
+            self.broker, SimpleNamespace(listener_name=listener, peer=("127.0.0.1", 50000), sends_files=False), header
+        )
         sent = decode_request(api.key, version, memoryview(encode_request(api.key, version, request)), 0)
         answer = api.handle(call, sent)
         answer = await answer if inspect.isawaitable(answer) else answer

@@ -92,7 +92,9 @@ class Teller:
             header = RequestHeader(FETCH.key, FETCH_VERSION, 1, "test", 0)
             call = Call(
                 self.desk.broker,
-                SimpleNamespace(listener_name="PLAINTEXT", loop=loop, closed=False, lend=lambda _: None),
+                SimpleNamespace(
+                    listener_name="PLAINTEXT", loop=loop, closed=False, sends_files=False, lend=lambda _: None
+                ),
                 header,
             )
             asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)

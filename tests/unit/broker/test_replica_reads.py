@@ -29,7 +29,12 @@ class Link:
         self.standing = standing
         self.session = (0, 0)
         self.connection = SimpleNamespace(
-            loop=loop, closed=False, listener_name="PLAINTEXT", peer=("somewhere", 1), lend=lambda _: None
+            loop=loop,
+            closed=False,
+            listener_name="PLAINTEXT",
+            peer=("somewhere", 1),
+            sends_files=False,
+            lend=lambda _: None,
         )
         self.broker = SimpleNamespace(
             metadata=SimpleNamespace(brokers=standing.brokers, topics_by_id={}, topics={}),

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,8 @@ from headrace.net.connection import BULK_RECEIVE_BYTES, BULK_SEND_BYTES, FILE_SE
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, SCRATCH_BYTES
 from headrace.net.listener import Listener
 from headrace.net.reply import Buffers, CloseConnection, PendingReply
+from headrace.storage.file_range import FileRange
+from headrace.storage.files import RealFiles
 
 
 def framed(body: bytes) -> bytes:
@@ -24,6 +27,7 @@ class Echo:
     def __init__(self) -> None:
         self.waiting: list[tuple[PendingReply, bytes]] = []
         self.seen: list[bytes] = []
+        self.file_reply: Buffers = ()
 
     def handle(self, connection: Connection, frame: memoryview) -> Buffers | PendingReply:
         body = bytes(frame)
@@ -34,6 +38,8 @@ class Echo:
             reply = PendingReply(exclusive=body.startswith(b"alone"))
             self.waiting.append((reply, body))
             return reply
+        if body == b"file":
+            return self.file_reply
         if body == b"silent":
             return ()
         return (len(body).to_bytes(4, "big"), body)
@@ -440,6 +446,68 @@ def test_a_lent_socket() -> None:
         assert connection.lend(first) is None
 
     talk(conversation)
+
+
+def _in_a_file(path: Path, size: int) -> tuple[FileRange, bytes]:
+    """So many bytes that lie in a file."""
+    content = bytes(number % 251 for number in range(size))
+    file = RealFiles().open(str(path), create=True)
+    file.pwrite(b"before" + content, 0)
+    return FileRange(SimpleNamespace(has_failed=False), file, 6, memoryview(content)), content
+
+
+@pytest.mark.parametrize("size", [1, 100_000, 20_000_000])
+def test_what_lies_in_files(tmp_path: Path, size: int) -> None:
+    """Does a reply that lies in a file arrive whole and in its turn, however much of it the socket takes at once?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener
+    ) -> None:
+        piece, content = _in_a_file(tmp_path / "a", size)
+        echo.file_reply = ((size + 8).to_bytes(4, "big"), b"head", piece, b"tail")
+        writer.write(b"".join(map(framed, [b"one", b"file", b"two", b"wait", b"file", b"three"])))
+        await until(lambda: len(echo.waiting) == 1)
+        assert [await read_frame(reader) for _ in range(3)] == [b"one", b"head" + content + b"tail", b"two"]
+        await until(lambda: len(echo.seen) == 6)
+        echo.release()
+
+        assert [await read_frame(reader) for _ in range(3)] == [b"wait", b"head" + content + b"tail", b"three"]
+
+    talk(conversation)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """Does a reply that cannot be finished end its connection, with its reason?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, listener: Listener
+    ) -> None:
+        piece, _ = _in_a_file(tmp_path / "a", 100)
+        piece._file.truncate(50)
+        echo.file_reply = (b"\0\0\0\x68", b"head", piece)
+        writer.write(framed(b"file"))
+
+        assert b"\0\0\0\x68head" in await reader.read()
+        assert not listener.connections
+
+    assert ["a reply could not be finished: [Errno 5] the file became shorter"] == talk(conversation)
+
+
+def test_own_descriptors_end_with_their_connections(tmp_path: Path) -> None:
+    """Does a client that is sent files see the end when its connection is closed?"""
+
+    async def conversation(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, listener: Listener
+    ) -> None:
+        piece, content = _in_a_file(tmp_path / "a", 100)
+        echo.file_reply = (b"\0\0\0\x68", b"head", piece)
+        writer.write(framed(b"file") + framed(b"close"))
+
+        assert await read_frame(reader) == b"head" + content
+        assert await reader.read() == b""
+        assert not listener.connections
+
+    assert ["asked to"] == talk(conversation)
 
 
 @pytest.mark.parametrize(
