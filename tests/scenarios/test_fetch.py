@@ -10,6 +10,7 @@ from headrace.broker.file_sending import send_from_files
 from headrace.model.errors import ErrorCode, StorageFault
 from headrace.records.batch import split_batches
 from headrace.records.build import NewRecord, build_batch
+from headrace.storage.file_range import FileRange
 from headrace.storage.files import RealFile, RealMapping
 from headrace.storage.span import Span
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -288,9 +289,9 @@ def cold(monkeypatch):
     """No page is ever found in memory; notes that a thread sent a reply, and that it did not finish one."""
     seen = {"sent": threading.Event(), "unfinished": threading.Event()}
 
-    def send(peer, pieces, spans):
-        assert spans
-        rest = send_from_files(peer, pieces, spans)
+    def send(peer, pieces):
+        assert any(isinstance(piece, FileRange) for piece in pieces)
+        rest = send_from_files(peer, pieces)
         seen["unfinished" if rest else "sent"].set()
         return rest
 

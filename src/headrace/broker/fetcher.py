@@ -353,40 +353,40 @@ class Fetch:
             with ExitStack() as until_sending:
                 if peer is not None:
                     until_sending.enter_context(peer)
-                unread = await self._bring(found, may_send=peer is not None)
+                is_unread = await self._bring(found, may_send=peer is not None)
                 pieces = self._encode(found)
-                if unread:
+                if is_unread:
                     # The thread that sends closes it.
                     until_sending.pop_all()
-            reply.send(await self._send(peer, pieces, unread) if peer is not None and unread else pieces)
+            reply.send(await self._send(peer, pieces) if peer is not None and is_unread else pieces)
 
-    async def _bring(self, found: list[Found], *, may_send: bool) -> dict[int, Span]:
-        """Have records found and read, as many as one fetch may; answers which can be sent unread, by identity."""
+    async def _bring(self, found: list[Found], *, may_send: bool) -> bool:
+        """Have records found and read, as many as one fetch may; whether some can be sent unread."""
         broker = self._call.broker
         left = COLD_BYTES_MAX
-        unread: dict[int, Span] = {}
+        is_unread = False
         for entry in found:
             if entry.is_cold and left > 0:
                 await self._find_again(entry, found)
             if entry.span is None or left <= 0:
                 continue
             try:
-                view = entry.span.view()
-                if may_send and entry.span.can_be_sent:
-                    unread[id(view)] = entry.span
+                piece = entry.span.piece() if may_send else entry.span.view()
+                if isinstance(piece, memoryview):
+                    piece = await asyncio.get_running_loop().run_in_executor(broker.readers, entry.span.bring, piece)
                 else:
-                    view = await asyncio.get_running_loop().run_in_executor(broker.readers, entry.span.bring, view)
+                    is_unread = True
             except StorageFault as fault:
                 entry.fail(fault)
                 continue
-            left -= len(view)
-            entry.records = [view]
-        return unread
+            left -= len(piece)
+            entry.records = [piece]
+        return is_unread
 
-    async def _send(self, peer: socket.socket, pieces: Buffers, unread: dict[int, Span]) -> Buffers:
+    async def _send(self, peer: socket.socket, pieces: Buffers) -> Buffers:
         """Have a thread send what comes from the disk: answers what is left to send the ordinary way."""
         try:
-            return await sent_by_a_thread(self._call.broker.readers, partial(send_from_files, peer, pieces, unread))
+            return await sent_by_a_thread(self._call.broker.readers, partial(send_from_files, peer, pieces))
         except LostHalfway as loss:
             self._call.connection.close(f"a reply could not be finished: {loss}")
             return ()

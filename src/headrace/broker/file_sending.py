@@ -11,40 +11,38 @@ from __future__ import annotations
 
 import asyncio
 import select
-import socket
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from headrace.model.errors import StorageFault
-from headrace.net.reply import in_memory
+from headrace.net.reply import send_piece
+from headrace.storage.file_range import FileRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import socket
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from headrace.net.reply import Buffers
-    from headrace.storage.span import Span
+    from headrace.net.reply import Buffer, Buffers
 
 STALL_MS = 50
 SECONDS_MAX = 0.5
 """A thread waits no longer for a peer that reads slowly; the event loop has all the patience for the rest."""
-_MORE = getattr(socket, "MSG_MORE", 0)
 
 
 class LostHalfway(Exception):
     """The rest of a reply cannot be read any more, and its beginning has left."""
 
 
-def send_from_files(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Span]) -> Buffers:
-    """Send a reply, answering what the peer has not taken; `spans` says by identity which pieces lie in files.
+def send_from_files(peer: socket.socket, pieces: Buffers) -> Buffers:
+    """Send a reply, answering what the peer has not taken.
 
     Blocking, for a thread that has the socket, which does not block, to itself and closes it in the end.
     """
     with peer:
-        number, done = _send_all(peer, pieces, spans)
-    rest = [_brought(in_memory(piece), spans.get(id(piece))) for piece in pieces[number:]]
+        number, done = _send_all(peer, pieces)
+    rest = list(map(_brought, pieces[number:]))
     return [rest[0][done:], *rest[1:]] if rest else ()
 
 
@@ -75,16 +73,16 @@ def _tell(waiting: asyncio.Future[Buffers], tell: Callable[[], None]) -> None:
         tell()
 
 
-def _send_all(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Span]) -> tuple[int, int]:
+def _send_all(peer: socket.socket, pieces: Buffers) -> tuple[int, int]:
     """How far the peer took them: the first piece it has not got, and how much of that it has."""
     writable = select.poll()
     writable.register(peer, select.POLLOUT)
     give_up_at = monotonic() + SECONDS_MAX
     for number, piece in enumerate(pieces):
-        view, span, done = in_memory(piece), spans.get(id(piece)), 0
-        while done < len(view):
+        done = 0
+        while done < len(piece):
             try:
-                done += _send(peer, view, span, done, last=number == len(pieces) - 1)
+                done += _send(peer, piece, done, last=number == len(pieces) - 1)
             except BlockingIOError:
                 if monotonic() > give_up_at or not writable.poll(STALL_MS):
                     return number, done
@@ -93,23 +91,18 @@ def _send_all(peer: socket.socket, pieces: Buffers, spans: Mapping[int, Span]) -
     return len(pieces), 0
 
 
-def _brought(view: memoryview, span: Span | None) -> memoryview:
+def _brought(piece: Buffer | FileRange) -> memoryview:
     """A piece as the event loop may send it, which must not wait for the disk."""
     try:
-        return view if span is None else span.bring(view)
-    except StorageFault as fault:
-        raise LostHalfway(str(fault)) from fault
+        return piece.bring() if isinstance(piece, FileRange) else memoryview(piece)
+    except OSError as problem:
+        raise LostHalfway(str(problem)) from problem
 
 
-def _send(peer: socket.socket, view: memoryview, span: Span | None, done: int, *, last: bool) -> int:
-    if span is None:
-        return peer.send(view[done:], 0 if last else _MORE)
+def _send(peer: socket.socket, piece: Buffer | FileRange, done: int, *, last: bool) -> int:
     try:
-        taken = span.send(peer.fileno(), done)
+        return send_piece(peer, piece, done, last=last)
     except (BlockingIOError, ConnectionError):
         raise
     except OSError as problem:
         raise LostHalfway(str(problem)) from problem
-    if taken == 0:
-        raise LostHalfway("the file became shorter")
-    return taken

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace.net.frame_buffers import FIRST_BYTES_MAX, FrameBuffers
 from headrace.net.pacing import pace
-from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply, in_memory
+from headrace.net.reply import Buffer, Buffers, CloseConnection, PendingReply, in_memory, send_piece
 from headrace.storage.file_range import FileRange
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _size_at = struct.Struct(">i").unpack_from
 _TURN_S = 0.005
 """How long the requests one connection has ready may keep the loop to themselves; one request may still take longer."""
-_MORE = getattr(socket, "MSG_MORE", 0)
 _WRITE_PIECES_MAX = 256
 """Replies to pipelined requests are gathered into one write, up to this many pieces."""
 BULK_SEND_BYTES = 256 * 1024
@@ -426,10 +425,7 @@ class Connection(asyncio.BufferedProtocol):
                 for number, piece in enumerate(pieces):
                     done = 0
                     while done < len(piece):
-                        if isinstance(piece, FileRange):
-                            done += piece.send(sender.fileno(), done)
-                        else:
-                            done += sender.send(memoryview(piece)[done:], 0 if number == len(pieces) - 1 else _MORE)
+                        done += send_piece(sender, piece, done, last=number == len(pieces) - 1)
             except (BlockingIOError, ConnectionError):
                 # A peer that is gone the transport meets too, and tells us.
                 pass

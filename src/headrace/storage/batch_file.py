@@ -229,16 +229,6 @@ class BatchFile:
             raise CorruptLog(f"{self.path()} ends before {position + size}")
         return data
 
-    def send(self, descriptor: int, size: int, position: int) -> int:
-        """Hand a part of a range to a socket, answering how much it took."""
-        try:
-            return self.file.send(descriptor, size, position)
-        except (BlockingIOError, ConnectionError):
-            raise
-        except OSError:
-            self.has_failed = True
-            raise
-
     def resident(self, position: int, size: int) -> bool:
         """Whether a range can be had without waiting for the disk; the unmapped tail was written a moment ago."""
         end = position + size

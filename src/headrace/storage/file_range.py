@@ -4,6 +4,7 @@ import errno
 from typing import TYPE_CHECKING
 
 from headrace.storage.files import File
+from headrace.storage.residency import warm
 
 if TYPE_CHECKING:
     from headrace.storage.batch_file import BatchFile
@@ -36,5 +37,18 @@ class FileRange:
             self._segment.has_failed = True
             raise
         if taken == 0:
-            raise OSError(errno.EIO, "the file became shorter")
+            raise _shorter()
         return taken
+
+    def bring(self) -> memoryview:
+        """The view, or a copy of it, so that nobody waits for the disk any more; blocking, for a thread."""
+        if warm(self.view):
+            return self.view
+        data = self._file.pread(len(self.view), self._position)
+        if len(data) != len(self.view):
+            raise _shorter()
+        return memoryview(data)
+
+
+def _shorter() -> OSError:
+    return OSError(errno.EIO, "the file became shorter")

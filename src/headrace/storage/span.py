@@ -58,15 +58,6 @@ class Span:
         except OSError as problem:
             raise StorageFault(f"{self._segment.path()}: {problem}") from problem
 
-    @property
-    def can_be_sent(self) -> bool:
-        """Whether `send` may be tried: where it failed once, a reader had better be told what is wrong."""
-        return not self._segment.has_failed
-
-    def send(self, descriptor: int, begin: int) -> int:
-        """Hand bytes from `begin` on to a socket that does not block, answering how many it took; for a thread."""
-        return self._segment.send(descriptor, self.size - begin, self._position + begin)
-
     def bring(self, view: memoryview) -> memoryview:
         """What `view` gave, or a copy of it, so that nobody waits for the disk any more; blocking, for a thread."""
         return view if warm(view) else memoryview(self.load())

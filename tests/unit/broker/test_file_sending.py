@@ -25,16 +25,14 @@ class Reply:
         for number in range(400):
             append(self.log, number, number, size=2_000)
         self.span = self.log.read(0, max_bytes=10_000_000, limit_offset=self.log.log_end_offset)
-        view = self.span.view()
-        self.pieces = [HEAD, view, TAIL]
-        self.spans = {id(view): self.span}
+        self.pieces = [HEAD, self.span.piece(), TAIL]
         assert self.span.size > 1_000_000
         self.whole = HEAD + self.span.load() + TAIL
         self.near, self.far = socket.socketpair()
         self.near.setblocking(False)
 
     def send(self):
-        return send_from_files(self.near, self.pieces, self.spans)
+        return send_from_files(self.near, self.pieces)
 
     def received(self):
         """Everything that was sent, once the near end is closed."""
@@ -92,14 +90,14 @@ def test_a_disk_that_fails():
 
     with reply.near, reply.far, pytest.raises(LostHalfway):
         reply.send()
-    assert not reply.span.can_be_sent, "the next reader is told of it instead"
+    assert isinstance(reply.span.piece(), memoryview), "the next reader is told of it instead"
 
 
 def test_a_disk_that_fails_after_a_stall(monkeypatch):
     """Is it told as well where the event loop would have had to send the rest, which never came from the disk?"""
     files = MemoryFiles()
     reply = Reply(files, "/data")
-    monkeypatch.setattr("headrace.storage.span.warm", lambda _: False)
+    monkeypatch.setattr("headrace.storage.file_range.warm", lambda _: False)
     monkeypatch.setattr(file_sending.select, "poll", Never)
 
     def stall(*_):
@@ -126,7 +124,7 @@ class Never:
 
 def test_a_file_that_ends_early(reply, monkeypatch):
     """Does a file that became shorter end the reply, and not keep the thread for ever?"""
-    monkeypatch.setattr(reply.span, "_position", 100_000_000, raising=False)
+    monkeypatch.setattr(reply.pieces[1], "_position", 100_000_000, raising=False)
 
     with pytest.raises(LostHalfway):
         reply.send()
