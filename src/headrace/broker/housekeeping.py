@@ -127,7 +127,8 @@ class Housekeeping:
     async def rest(self) -> None:
         """Let logs to which nothing is written give back the room that was made for more."""
         for partition in tuple(self._broker.partitions):
-            if partition.log.rest():
+            # A log that is being truncated is a thread's.
+            if not partition.is_settling and partition.log.rest():
                 await asyncio.sleep(0)
 
     async def note_high_watermarks(self) -> None:

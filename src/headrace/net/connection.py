@@ -422,21 +422,13 @@ class Connection(asyncio.BufferedProtocol):
             self._fit_buffers(FILE_SEND_BYTES)
             sender = self._sender = self._sender or self._own_socket()
             try:
-                for number, piece in enumerate(pieces):
-                    done = 0
-                    while done < len(piece):
-                        done += send_piece(sender, piece, done, last=number == len(pieces) - 1)
-            except (BlockingIOError, ConnectionError):
-                # A peer that is gone the transport meets too, and tells us.
-                pass
+                number, done = _hand_over(sender, pieces)
             except OSError as problem:
                 # Some of the reply may have left; readers are told what is wrong when they ask again.
                 self.close(f"a reply could not be finished: {problem}")
                 return []
-            else:
-                return []
         rest = list(map(in_memory, pieces[number:]))
-        return [rest[0][done:], *rest[1:]]
+        return [rest[0][done:], *rest[1:]] if rest else []
 
     def _own_socket(self) -> socket.socket:
         """The same connection by another descriptor: the number of one that was closed may be somebody else's."""
@@ -506,3 +498,19 @@ class Connection(asyncio.BufferedProtocol):
         if not self._pending and now - (self.heard_at or self.opened_at) > limits.idle_timeout_s:
             return "idle (connections.max.idle.ms)"
         return None
+
+
+def _hand_over(sender: socket.socket, pieces: list[Buffer | FileRange]) -> tuple[int, int]:
+    """How far a socket takes pieces in one turn: the first it does not have, and how much of that it has."""
+    turn_ends = monotonic() + _TURN_S
+    for number, piece in enumerate(pieces):
+        done = 0
+        while done < len(piece):
+            try:
+                done += send_piece(sender, piece, done, last=number == len(pieces) - 1)
+            except (BlockingIOError, ConnectionError):
+                # A peer that is gone the transport meets too, and tells us.
+                return number, done
+            if done < len(piece) and monotonic() > turn_ends:
+                return number, done
+    return len(pieces), 0

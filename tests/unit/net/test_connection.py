@@ -456,9 +456,10 @@ def _in_a_file(path: Path, size: int) -> tuple[FileRange, bytes]:
     return FileRange(SimpleNamespace(has_failed=False), file, 6, memoryview(content)), content
 
 
-@pytest.mark.parametrize("size", [1, 100_000, 20_000_000])
-def test_what_lies_in_files(tmp_path: Path, size: int) -> None:
+@pytest.mark.parametrize(("size", "turn_s"), [(1, 1), (100_000, 1), (20_000_000, 1), (3_000_000, -1)])
+def test_what_lies_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, turn_s: float) -> None:
     """Does a reply that lies in a file arrive whole and in its turn, however much of it the socket takes at once?"""
+    monkeypatch.setattr("headrace.net.connection._TURN_S", turn_s)
 
     async def conversation(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter, echo: Echo, _listener: Listener
