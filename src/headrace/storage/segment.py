@@ -36,6 +36,10 @@ _INDEX_STATE = (
 """All that is made anew with the indexes; those themselves come last, as others look whether they are there."""
 _ROOM_FROM_BYTES = 256 * 1024
 """Segments up to this size are given no room ahead: most partitions of a cluster stay small."""
+_ZEROS_MIN = 4096
+_WRITES_AHEAD = 16
+"""Zeros are for so many writes like the one before them, or up to twice that: who flushes each of them waits for the
+zeros too, so many at once would cost a slow writer more than they save."""
 _ROUND_BYTES = 2 * 1024 * 1024
 """The largest page that a file is kept in, on the machines we know."""
 _SMALL_BYTES = 64 * 1024
@@ -166,7 +170,8 @@ class Segment(BatchFile):
             self._make_room(file, position, size)
         zeros = 0
         if position >= _ROOM_FROM_BYTES and size < ZEROS_MAX:
-            zeros = min(-end % ZEROS_MAX, self.room_bytes, max(0, self.bytes_max - end))
+            unit = min(ZEROS_MAX, max(_ZEROS_MIN, 1 << (_WRITES_AHEAD * size).bit_length()))
+            zeros = min(-end % unit, self.room_bytes, max(0, self.bytes_max - end))
         taken = file.pwrite_ahead(data, position, zeros) if zeros else file.pwrite(data, position)
         self._file_end = position + taken
         return taken

@@ -128,6 +128,19 @@ def test_a_wish_for_less(disk):
     assert 0 < zeros_behind(growing(disk, 20, segment_preallocate_bytes=30_000)) <= 30_000
 
 
+def test_few_zeros_behind_small_batches(disk):
+    """Are there no more zeros than for some batches like the last one, so that who flushes each waits for few?"""
+    segment = growing(disk, 20)
+    segment.seal()
+    put(segment, 20)
+    few = zeros_behind(segment)
+    segment.seal()
+    put(segment, 21, size=2_000)
+
+    assert 0 < few < 4096
+    assert 0 < zeros_behind(segment) < 64 * KIBI
+
+
 def test_a_segment_comes_to_rest(disk):
     """Does a file end with its batches when nothing was written between two looks, until it grows again?"""
     segment = growing(disk, 20)
