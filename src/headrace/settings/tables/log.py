@@ -51,7 +51,7 @@ log.index.size.max.bytes  int  10485760  4..  medium  cluster-wide  served
 log.index.interval.bytes  int  4096  0..  medium  cluster-wide  served
     Bytes of records between two entries of a segment's offset index.
 log.segment.preallocate.bytes  int  16777216  0..  medium  cluster-wide  served
-    Room made at most ahead of a growing segment: on the disk, 256 KiB of it zeros in its file (not in Kafka).
+    Room ahead of a growing segment, up to 256 KiB of it as zeros in its file; 0 for none (not in Kafka).
 log.preallocate  boolean  false  medium  cluster-wide
     Whether a new segment file is given its full size on disk at once.
 log.cleanup.policy  list  delete  {compact,delete}  medium  cluster-wide  served

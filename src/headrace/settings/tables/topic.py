@@ -71,7 +71,7 @@ segment.index.bytes  int  10485760  4..  medium  served  <-log.index.size.max.by
 segment.jitter.ms  long  0  0..  medium  served  <-log.roll.jitter.ms,log.roll.jitter.hours*3600000
     The most that is taken at random off the rolling age, so that logs do not all roll together.
 segment.preallocate.bytes  int  16777216  0..  medium  served  <-log.segment.preallocate.bytes
-    Room made at most ahead of a growing segment: on the disk, 256 KiB of it zeros in its file (not in Kafka).
+    Room ahead of a growing segment, up to 256 KiB of it as zeros in its file; 0 for none (not in Kafka).
 segment.ms  long  604800000  1..  medium  served  <-log.roll.ms,log.roll.hours*3600000
     The age at which a log starts a new segment even if it is not full.
 unclean.leader.election.enable  boolean  false  medium  served  <-unclean.leader.election.enable
