@@ -262,7 +262,7 @@ class Connection(asyncio.BufferedProtocol):
             # TLS may still hand over what came before the end, and it may be the middle of a frame that was dropped.
             return
         position, end = 0, len(data)
-        turn_ends = monotonic() + _TURN_S
+        turn_ends = 0.0
         while end - position >= 4:
             (size,) = _size_at(data, position)
             if not 0 < size <= self._limits.frame_bytes_max:
@@ -272,9 +272,11 @@ class Connection(asyncio.BufferedProtocol):
             stop = position + 4 + size
             if stop > end:
                 break
-            if self._muted or self._writing_paused or len(self._pending) >= self._limits.pending_replies_max:
+            if self._writing_paused or (self._pending and self._must_wait()):
                 self._hold(data[position:])
                 return
+            if stop < end and not turn_ends:
+                turn_ends = monotonic() + _TURN_S
             self._serve(data[position + 4 : stop])
             if self._closed:
                 return
@@ -288,6 +290,10 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.frame_since = 0.0
         self._write_out()
+
+    def _must_wait(self) -> bool:
+        """Whether the next request must wait for answers to those before it."""
+        return self._muted or len(self._pending) >= self._limits.pending_replies_max
 
     def _keep(self, rest: memoryview) -> None:
         """Hold the beginning of the next frame until the rest of it comes."""

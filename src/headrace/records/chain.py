@@ -12,7 +12,9 @@ from headrace.records.batch import RECORD_BYTES_MIN, CorruptBatch
 from headrace.records.compression import Bytes
 from headrace.records.walk import read_varint
 
-_BORDERS = (64, 8192, 1 << 20, 1 << 27, 1 << 31)
+_FIRST_BORDER = 64
+_SECOND_BORDER = 8192
+_BORDERS = (_FIRST_BORDER, _SECOND_BORDER, 1 << 20, 1 << 27, 1 << 31)
 """Where a record's offset delta takes one byte more: records of one size are a byte longer from there on."""
 _BURST = 32
 """Records taken one by one before a run is looked for again, where the last look found none."""
@@ -22,42 +24,56 @@ _WINDOW = 64
 _ONE_BYTE_LENGTH_MIN = (RECORD_BYTES_MIN - 1) * 2
 
 
-def check_chain(payload: bytes | memoryview, count: int) -> int:
+def check_chain(payload: bytes, count: int) -> int:
     """Where the last of `count` records starts, if their lengths fill the payload exactly; else CorruptBatch. HOT."""
-    position = last = done = 0
     try:
-        for border in _BORDERS:
-            if done == count:
-                break
-            part = min(border, count) - done
-            end = _even_end(payload, position, part)
-            if end:
-                last, position = end - (end - position) // part, end
-            else:
-                last, position = _walk(payload, position, part)
-            done += part
+        return (count > 1 and _even_start(payload, count)) or _follow_parts(payload, count)
     except IndexError:
         raise CorruptBatch("the records end inside a record's length") from None
+
+
+def _even_start(payload: bytes, count: int) -> int:
+    """Where the last record starts of a batch that is even up to the first border, and behind it; 0 if it is not."""
+    start, part = 0, count
+    if count > _FIRST_BORDER:
+        start, part = _even_end(payload, 0, _FIRST_BORDER), count - _FIRST_BORDER
+        if not start or count > _SECOND_BORDER:
+            return 0
+    end = _even_end(payload, start, part)
+    return end - (end - start) // part if end == len(payload) else 0
+
+
+def _follow_parts(payload: bytes, count: int) -> int:
+    """The same for any batch, part by part between the borders."""
+    position = last = done = 0
+    for border in _BORDERS:
+        if done == count:
+            break
+        part = min(border, count) - done
+        end = _even_end(payload, position, part)
+        if end:
+            last, position = end - (end - position) // part, end
+        else:
+            last, position = _walk(payload, position, part)
+        done += part
     if position != len(payload):
         raise CorruptBatch(f"the records' lengths lead to byte {position} of {len(payload)}")
     return last
 
 
-def _even_end(payload: bytes | memoryview, start: int, count: int) -> int:
+def _even_end(payload: bytes, start: int, count: int) -> int:
     """Where `count` records end that all have the first one's length, of two bytes; 0 if they do not."""
     low, high = payload[start], payload[start + 1]
-    if low < 0x80 or high >= 0x80:
+    if low & 0x81 != 0x80 or high >= 0x80:
         return 0
     stride = (low - 0x80 + (high << 7) >> 1) + 2
     end = start + stride * count
-    if low & 1 or end > len(payload) or payload[end - stride] != low or payload[start + stride * (count >> 1)] != low:
-        return 0
-    if bytes(payload[start:end:stride]).count(low) != count:
-        return 0
-    return end if bytes(payload[start + 1 : end : stride]).count(high) == count else 0
+    if payload[start:end:stride].count(low) == count == payload[start + 1 : end : stride].count(high):
+        return end if end <= len(payload) else 0
+    return 0
 
 
-def _walk(payload: bytes | memoryview, position: int, count: int) -> tuple[int, int]:
+def _walk(payload: bytes, position: int, count: int) -> tuple[int, int]:
     """The start and the end of the last of `count` records, run by run."""
     last, burst = position, 1
     while count:
@@ -79,7 +95,7 @@ def record_end(payload: Bytes, start: int) -> int:
     return body + length
 
 
-def _follow(payload: bytes | memoryview, position: int, count: int) -> tuple[int, int]:
+def _follow(payload: bytes, position: int, count: int) -> tuple[int, int]:
     """The start of the last of `count` records, and its end, link by link; the shift to the right undoes the zigzag."""
     last = position
     for _ in range(count):
@@ -101,7 +117,7 @@ def _follow(payload: bytes | memoryview, position: int, count: int) -> tuple[int
     return last, position
 
 
-def _run_behind(payload: bytes | memoryview, start: int, end: int, count: int) -> int:
+def _run_behind(payload: bytes, start: int, end: int, count: int) -> int:
     """How many of the `count` records behind the one from `start` to `end` carry the very same length."""
     stride = end - start
     run = min(count, _WINDOW)
@@ -109,8 +125,8 @@ def _run_behind(payload: bytes | memoryview, start: int, end: int, count: int) -
         wanted = run
         column = start
         while run:
-            same = bytes(payload[column : column + 1])
-            below = bytes(payload[column + stride : column + stride * (run + 1) : stride])
+            same = payload[column : column + 1]
+            below = payload[column + stride : column + stride * (run + 1) : stride]
             run = len(below) - len(below.lstrip(same))
             if same < b"\x80":
                 break

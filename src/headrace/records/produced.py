@@ -57,8 +57,6 @@ RecordError = tuple[int, str]
 """The place of a record in its batch, and what is wrong with it."""
 
 _CRC_COVERS_FROM = 21
-_LARGE_RECORD_BYTES = 1000
-"""Where records are smaller a copy of all is looked through faster than the bytes where they lie."""
 _BROKERS_ATTRIBUTES = CONTROL | DELETE_HORIZON | LOG_APPEND_TIME
 
 
@@ -121,15 +119,15 @@ _new_header = tuple.__new__
 
 def _check_frames(view: memoryview, size: int, count: int) -> None:
     """That records fill the batch exactly, the first and the last in their places; IndexError if one is cut short."""
-    if _offset_delta(view, HEADER_BYTES):
-        raise CorruptBatch("the first record's offset delta is not 0")
     if count == 1:
-        if record_end(view, HEADER_BYTES) != size:
-            raise CorruptBatch("the one record does not fill its batch")
+        if record_end(view, HEADER_BYTES) != size or _offset_delta(view, HEADER_BYTES):
+            raise CorruptBatch("the one record does not fill its batch, or its offset delta is not 0")
         return
-    payload: bytes | memoryview = view[HEADER_BYTES:]
-    if size < count * _LARGE_RECORD_BYTES:
-        payload = bytes(payload)
+    # A copy is looked through faster than the bytes where they lie.
+    payload = bytes(view[HEADER_BYTES:])
+    # Most often the fifth byte is it, behind two of length, the attributes and one of the timestamp delta.
+    if (payload[4] or payload[3] > 0x7F or payload[1] > 0x7F or payload[0] < 0x80) and _offset_delta(payload, 0):
+        raise CorruptBatch("the first record's offset delta is not 0")
     if _offset_delta(payload, check_chain(payload, count)) != count - 1:
         raise CorruptBatch(f"the last record's offset delta is not {count - 1}")
 

@@ -23,7 +23,13 @@ from headrace.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from headrace.wire.produce import OBJECTS_MAX, ProduceCommand, encode_produce_response, parse_produce
+from headrace.wire.produce import (
+    OBJECTS_MAX,
+    ProduceCommand,
+    encode_one_appended,
+    encode_produce_response,
+    parse_produce,
+)
 
 PRODUCE = 0
 VERSIONS = range(3, 14)
@@ -83,6 +89,23 @@ def test_a_request_is_read_as_the_codec_wrote_it(request: ProduceRequest, versio
     view = memoryview(encode_request(PRODUCE, version, request))
 
     assert expected_command(request, version) == given_command(parse_produce(view, 0, version), view)
+
+
+@pytest.mark.parametrize("version", [12, 13])
+@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 129, 16_381, 16_382, 16_383, 16_384])
+@pytest.mark.parametrize("tail", [b"\0\0\0", b"\0\0", b"\0\0\0\0", b"\0\0\1", b"\1\5\1x\0\0"])
+def test_one_batch_of_one_topic(version: int, size: int, tail: bytes) -> None:
+    """Is the usual request read at every width of its length, and judged by the whole of what stands behind it?"""
+    data = PartitionProduceData(index=4, records=b"\7" * size)
+    topic = TopicProduceData(name="topic", topic_id=UUID(int=5), partition_data=(data,))
+    request = ProduceRequest(acks=-1, timeout_ms=9, topic_data=(topic,))
+    view = memoryview(encode_request(PRODUCE, version, request)[:-3] + tail)
+
+    if tail in {b"\0\0\0", b"\1\5\1x\0\0"}:
+        assert expected_command(request, version) == given_command(parse_produce(view, 0, version), view)
+    else:
+        with pytest.raises(MalformedRequest):
+            parse_produce(view, 0, version)
 
 
 def simple_request(version: int, **changes: Any) -> bytes:
@@ -212,6 +235,17 @@ def test_a_response_is_what_the_codec_reads(answer: tuple[Any, ...], version: in
     correlation_id, body = parse_response_header(PRODUCE, version, memoryview(data)[4:])
     assert (size, correlation_id) == (len(data) - 4, 77)
     assert expected_response(answer, version) == decode_response(PRODUCE, version, memoryview(data)[4:], body)
+
+
+@pytest.mark.parametrize("version", range(9, 14))
+def test_one_batch_that_was_appended(version: int) -> None:
+    """Is the short way to the usual answer the same answer?"""
+    topic = UUID(int=2**128 - 5) if version >= 13 else "topic"
+    result = (2**31 - 1, 0, 2**62, 1_700_000_000_000, 17, None)
+
+    usual = encode_one_appended(version, 2**31 - 1, topic, result)
+
+    assert usual == encode_produce_response(version, 2**31 - 1, [(topic, [result])])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

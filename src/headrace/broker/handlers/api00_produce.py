@@ -35,12 +35,13 @@ from headrace.net.reply import Buffers, CloseConnection, PendingReply
 from headrace.records.batch import TRANSACTIONAL
 from headrace.records.compression import ZSTD
 from headrace.records.produced import RecordsRejected
-from headrace.wire.produce import encode_produce_response, parse_produce
+from headrace.wire.produce import FLEXIBLE_FIRST, encode_one_appended, encode_produce_response, parse_produce
 
 if TYPE_CHECKING:
     from headrace.broker.lane import Done
     from headrace.broker.partition import Appended, Partition
     from headrace.records.batch import BatchHeader
+    from headrace.wire.header import RequestHeader
     from headrace.wire.produce import ProduceCommand, RecordErrors
 
 ZSTD_FIRST = 7
@@ -56,6 +57,9 @@ Endpoints = Sequence[tuple[int, str, int, str | None]]
 Row = tuple[int, int, int, int, int, str | None]
 """partition, error code, base offset, append time, log start offset, error message."""
 
+Rows = list[tuple[str | UUID, Row | None]]
+"""Topics and what became of a partition of theirs, in the order of the request; None where that is not known yet."""
+
 Submit = Callable[["Partition", memoryview, "BatchHeader", "Done"], None]
 """Takes a batch that must wait, and says when it is appended or refused."""
 
@@ -64,14 +68,14 @@ PARTITIONS_WITH_RECORD_ERRORS_MAX = 100
 
 
 class _Answer:
-    """The answer to one produce request, filled in partition by partition."""
+    """The answer to a produce request in which something was refused or has to wait, filled in as things settle."""
 
     __slots__ = ("_has_moved", "_timeout_ms", "_timer", "_waiting", "call", "missing", "record_errors", "reply", "rows")
 
-    def __init__(self, call: Call, timeout_ms: int) -> None:
+    def __init__(self, call: Call, timeout_ms: int, rows: Rows) -> None:
         self.call = call
         self._timeout_ms = timeout_ms
-        self.rows: list[tuple[str | UUID, Row | None]] = []
+        self.rows = rows
         self.missing = 0
         self.reply: PendingReply | None = None
         self.record_errors: RecordErrors | None = None
@@ -82,23 +86,14 @@ class _Answer:
         """Places whose batches wait for other replicas, with the partitions' numbers."""
 
     def buffers(self) -> Buffers:
-        """The framed response, partitions grouped by topic as they came."""
-        topics: list[tuple[str | UUID, list[Row]]] = []
-        last: str | UUID | None = None
-        for topic, row in self.rows:
-            assert row is not None, "all partitions have been answered"
-            if topic is last or topic == last:
-                topics[-1][1].append(row)
-            else:
-                topics.append((topic, [row]))
-                last = topic
+        """The framed response, in which everything has settled."""
         header = self.call.header
         leaders, endpoints = self._hints() if self._has_moved and header.api_version >= HINTS_FIRST else (None, ())
         return (
             encode_produce_response(
                 header.api_version,
                 header.correlation_id,
-                topics,
+                _by_topic(self.rows),
                 leaders=leaders,
                 endpoints=endpoints,
                 record_errors=self.record_errors,
@@ -149,15 +144,23 @@ class _Answer:
                 self.reply.send(self.buffers())
 
 
+def _by_topic(rows: Rows) -> Sequence[tuple[str | UUID, Sequence[Row]]]:
+    """Partitions grouped by topic as they came."""
+    topics: list[tuple[str | UUID, list[Row]]] = []
+    last: str | UUID | None = None
+    for topic, row in rows:
+        assert row is not None, "all partitions have been answered"
+        if topic is last or topic == last:
+            topics[-1][1].append(row)
+        else:
+            topics.append((topic, [row]))
+            last = topic
+    return topics
+
+
 def _row(partition: Partition, appended: Appended) -> Row:
-    return (
-        partition.index,
-        0,
-        appended.base_offset,
-        appended.append_time_ms,
-        partition.log.log_start_offset,
-        None,
-    )
+    base_offset, append_time_ms, _ = appended
+    return (partition.index, 0, base_offset, append_time_ms, partition.log.log_start_offset, None)
 
 
 def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingReply:
@@ -168,8 +171,8 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
     broker = call.broker
     find_topic = broker.partitions.of
     now_ms = broker.clock()
-    answer = _Answer(call, command.timeout_ms)
-    rows = answer.rows
+    rows: Rows = []
+    answer: _Answer | None = None
     last: str | UUID | None = None
     held: Mapping[int, Partition] = {}
     for topic, index, start, end in command.partitions:
@@ -190,33 +193,39 @@ def handle(call: Call, frame: memoryview, position: int) -> Buffers | PendingRep
                     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
                     f"Produce {version} does not know zstd; use {ZSTD_FIRST} or later.",
                 )
-            submit = _verifying(call, command, partition, header) if header[5] & TRANSACTIONAL else None
-            if submit is not None or partition.must_queue(header):
-                _queue(submit or partition.lane.submit, answer, partition, batch, header, acks)
+            submit = _first_to(call, command, partition, header)
+            if submit is not None:
+                answer = answer or _Answer(call, command.timeout_ms, rows)
+                _queue(submit, answer, partition, batch, header, acks)
                 rows.append((topic, None))
                 continue
             appended = partition.append(batch, header, now_ms)
         except KafkaError as error:
+            answer = answer or _Answer(call, command.timeout_ms, rows)
             rows.append((topic, answer.refusal(topic, index, error)))
             continue
         if acks == -1 and (partition.log.high_watermark < appended.end_offset or partition.replicated is not None):
+            answer = answer or _Answer(call, command.timeout_ms, rows)
             rows.append((topic, None))
             answer.missing += 1
             _await_safety(answer, len(rows) - 1, partition, appended)
         else:
             rows.append((topic, _row(partition, appended)))
-    return _finish(answer, acks)
+    return _finish(call.header, acks, rows, answer)
 
 
-def _verifying(call: Call, command: ProduceCommand, partition: Partition, header: BatchHeader) -> Submit | None:
-    """Who takes a transactional batch that must wait for its coordinator's word, None if it need not."""
-    verifications, version = verifications_of(call.broker), call.header.api_version
-    if not verifications.must_wait(partition, header, version):
-        return None
-    return partial(verifications.submit, transactional_id=command.transactional_id, version=version)
+def _first_to(call: Call, command: ProduceCommand, partition: Partition, header: BatchHeader) -> Submit | None:
+    """Who takes a batch that must wait: for its coordinator's word, or for a thread; None if it need not."""
+    if header[5] & TRANSACTIONAL:
+        verifications, version = verifications_of(call.broker), call.header.api_version
+        if verifications.must_wait(partition, header, version):
+            return partial(verifications.submit, transactional_id=command.transactional_id, version=version)
+    return partition.lane.submit if partition.must_queue(header) else None
 
 
-def _finish(answer: _Answer, acks: int) -> Buffers | PendingReply:
+def _finish(header: RequestHeader, acks: int, rows: Rows, answer: _Answer | None) -> Buffers | PendingReply:
+    if answer is None:
+        return (_all_appended(header, rows),) if acks else ()
     if acks == 0:
         failed = [row for _, row in answer.rows if row is not None and row[1]]
         if failed:
@@ -226,6 +235,15 @@ def _finish(answer: _Answer, acks: int) -> Buffers | PendingReply:
         return answer.buffers()
     answer.reply = PendingReply()
     return answer.reply
+
+
+def _all_appended(header: RequestHeader, rows: Rows) -> bytes:
+    """The framed response where nothing was refused and nothing has to wait."""
+    _, version, correlation_id, _, _ = header
+    topic, row = rows[0] if len(rows) == 1 else ("", None)
+    if row is not None and version >= FLEXIBLE_FIRST:
+        return encode_one_appended(version, correlation_id, topic, row)
+    return encode_produce_response(version, correlation_id, _by_topic(rows))
 
 
 def _unanswerable(code: int) -> str:
