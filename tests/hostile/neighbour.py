@@ -74,7 +74,8 @@ class Neighbour(threading.Thread):
                 self._rounds.notify_all()
 
     def _round(self, client: WireClient, value: bytes) -> None:
-        batch = bytes(build_batch([NewRecord(1, None, value, ())]))
+        # Of now, as retention takes what is old.
+        batch = bytes(build_batch([NewRecord(int(time.time() * 1000), None, value, ())]))
         begin = time.monotonic()
         result = client.produce(self.topic, batch)
         produced = time.monotonic()

@@ -25,6 +25,8 @@ CONNECTIONS = 6
 PATIENCE_S = 0.05
 """A damaged fetch may ask to wait for minutes; nobody waits for it."""
 MIB = 1 << 20
+HOUSEKEEPING = {"log.retention.check.interval.ms": "1000"}
+"""Retention looks at the logs while they are fuzzed, as it does every five minutes of a long run."""
 
 
 class Fuzzer(threading.Thread):
@@ -81,7 +83,7 @@ def run(directory, chance: random.Random, seconds: float) -> None:
     """Fuzz for a while, with a neighbour next to it, then look at what is left."""
     from hostile.neighbour import Neighbour
 
-    with HeadraceProcess(directory / "fuzzed") as broker:
+    with HeadraceProcess(directory / "fuzzed", settings=HOUSEKEEPING) as broker:
         with WireClient(broker.port) as client:
             topics = {name: client.create_topic(name, partitions=2).topic_id for name in ("fuzzed", "other")}
             client.create_topic("compacted", cleanup_policy="compact")
