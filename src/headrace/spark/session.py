@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headrace.spark.home import quick_home
@@ -58,6 +59,7 @@ Spark is called just often enough in the first minutes and never pays for it: a 
 _COLLECTOR = "-XX:+UseParallelGC"
 """G1, the default, takes the buffers of a large batch for giants and looks through the whole heap because of them: 17
 times in 45 seconds of a burst."""
+_NUMPY_THREADS = "OPENBLAS_NUM_THREADS"
 _JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
@@ -79,9 +81,27 @@ def spark_session(name: str, master: str = LOCAL, conf: Mapping[str, str] | None
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in session_settings(master, conf or {}).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _lean_workers():
+        session = builder.getOrCreate()
     register_source(session)
     return session
+
+
+@contextmanager
+def _lean_workers() -> Iterator[None]:
+    """Have the JVM that is started here hand on that numpy needs no threads, unless its user has said something else.
+
+    A process that plans a query lives for seconds, and numpy's threads, which it has no use for, are a third of what it
+    takes to start one. Spark tells its workers the same by OMP_NUM_THREADS.
+    """
+    if _NUMPY_THREADS in os.environ:
+        yield
+        return
+    os.environ[_NUMPY_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_NUMPY_THREADS]
 
 
 def register_source(session: SparkSession) -> None:
